@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { measures } from '../bench/figures.ts';
 import { keyFields } from '../src/core/account.ts';
-import { auditActions, usageDimensions } from '../src/books/core/administration.ts';
+import { auditActions, creditFields, usageDimensions } from '../src/books/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
 import { providerEngines } from '../src/core/engine-name.ts';
 import { faultKinds } from '../src/core/event.ts';
@@ -76,7 +76,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'key.grace-without-database': from('books/store/credentials.ts', 'downForMs', minute),
   'key.unused-read-again': from('books/store/credentials.ts', 'maxUnusedKeys'),
   'workspace.in-flight': defaultLimits.maxInFlight,
-  'credit.note-length': from('books/accounts/credits.ts', 'maxNoteLength'),
+  'credit.note-length': creditFields.note.maxLength,
   'tags.of-request': listBounds.maxRequestTags,
   'tags.names': listBounds.maxTagNames,
   'tags.values': listBounds.maxTagValues,

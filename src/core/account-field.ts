@@ -28,13 +28,15 @@ export type AccountField = {
   readonly declared?: { readonly about: string; readonly example: unknown };
   /** How the audit trail names a change of it, together with those of the same name. */
   readonly action?: string;
-} & (
-  | { readonly kind: 'text'; readonly maxLength: number }
-  /** One of a few names. */
-  | { readonly kind: 'name'; readonly names: readonly string[] }
-  | { readonly kind: 'budget'; readonly names: readonly string[] }
-  | { readonly kind: Exclude<FieldKind, 'text' | 'name' | 'budget'> }
-);
+} &
+  /** `maxLength`: of a text that people give. */
+  (
+    | { readonly kind: 'text'; readonly maxLength?: number }
+    /** One of a few names. */
+    | { readonly kind: 'name'; readonly names: readonly string[] }
+    | { readonly kind: 'budget'; readonly names: readonly string[] }
+    | { readonly kind: Exclude<FieldKind, 'text' | 'name' | 'budget'> }
+  );
 
 /** The values of each kind. A moment is in milliseconds since the Unix epoch. */
 export interface KindValue {
@@ -82,14 +84,16 @@ export type DeclaredValues<Fields extends AccountFields> = {
   readonly [Key in Exclude<keyof Fields, KeyWith<Fields, Optional>>]: ValueOfField<Fields[Key]>;
 } & { readonly [Key in KeyWith<Fields, Optional>]?: ValueOfField<Fields[Key]> | undefined };
 
+/** Thresholds are not kept with the other fields. */
+export type HeldKind = Exclude<FieldKind, 'thresholds'>;
 /** A field with its value. Undefined: it is absent, and has no default. */
-export type HeldField = {
-  readonly [Kind in Exclude<FieldKind, 'thresholds'>]: {
+export type HeldField<Kinds extends HeldKind = HeldKind> = {
+  readonly [Kind in Kinds]: {
     readonly name: string;
     readonly kind: Kind;
     readonly value: KindValue[Kind] | undefined;
   };
-}[Exclude<FieldKind, 'thresholds'>];
+}[Kinds];
 
 /** The fields with their values, in the order of the table, without thresholds. */
 export function heldFields(fields: Partial<AccountFields>, values: object): readonly HeldField[] {

@@ -174,6 +174,10 @@ export interface TagBudget {
   readonly spent: Money;
 }
 
+export const tagBudgetFields = {
+  budget: { name: 'budget', kind: 'budget', names: budgetPeriods },
+} as const satisfies AccountFields;
+
 /** The budget of a tag (`team=search`) in a workspace, and what was spent of it in its current period. */
 export interface TagBudgetRecord {
   readonly tag: string;

@@ -1,7 +1,8 @@
-import type { Kysely, Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { Workspace } from '../../core/account.ts';
 import {
   type Authorship,
+  creditFields,
   type CreditRecord,
   type NewCredit,
   type Page,
@@ -10,6 +11,7 @@ import {
   cutPage,
 } from '../core/administration.ts';
 import { formatUsd, maxBalance, type Money } from '../../core/money.ts';
+import { fieldsOfRow } from '../databases/account-columns.ts';
 import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
 import { reservedFor } from './reservations.ts';
 import type { Schema } from '../databases/schema.ts';
@@ -134,22 +136,13 @@ export async function pageOfCredits(
   return cutPage(rows.map(creditOf), limit, cursorOf);
 }
 
-function creditOf(row: {
-  readonly id: string;
-  readonly amount: Money;
-  readonly note: string | null;
-  readonly created_at: bigint;
-}): CreditRecord {
-  return { id: row.id, amount: row.amount, note: row.note ?? undefined, createdAt: Number(row.created_at) };
-}
-
-const maxNoteLength = 500;
+const creditOf = (row: Selectable<Schema['credits']>): CreditRecord => fieldsOfRow(creditFields, row);
 
 function noteOf({ amount, note = '' }: NewCredit): string | undefined {
   if (amount === 0n) {
     throw new Refusal('A credit must be more than 0 USD, or less than 0 for a correction.', { field: 'amount' });
   }
-  const text = oneLine(note, { what: 'A note', most: maxNoteLength, field: 'note' });
+  const text = oneLine(note, { what: 'A note', max: creditFields.note.maxLength, field: 'note' });
   if (amount < 0n && text === undefined) {
     throw new Refusal('A correction takes money from a workspace: say why with a note.', {
       hint: 'With the command: --note TEXT.',

@@ -252,6 +252,6 @@ export function checkedDetails<Details extends KeyDetails>(details: Details, { a
     });
   }
   if (name === undefined) return details;
-  const { maxLength: most } = keyFields.name;
-  return { ...details, name: oneLine(name, { what: 'The name of a key', most, field: 'name' }) };
+  const { maxLength: max } = keyFields.name;
+  return { ...details, name: oneLine(name, { what: 'The name of a key', max, field: 'name' }) };
 }

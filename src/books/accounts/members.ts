@@ -1,8 +1,9 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { type Actor, type AuditAction, type Authorship, type NewSession, Refusal } from '../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
-import { memberAddress, type MemberRecord, type NewMember } from '../core/membership.ts';
+import { memberAddress, memberFields, type MemberRecord, type NewMember } from '../core/membership.ts';
 import type { WorkspaceRole } from '../core/rights.ts';
+import { fieldsOfRow } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { refuseBeyond } from './list-bounds.ts';
@@ -228,10 +229,9 @@ async function recordMember(
 
 function memberOf(row: MemberRow, invitedBy: Actor | undefined): MemberRecord {
   return {
-    ...{ id: row.id, workspaceId: row.workspace_id, role: row.role, source: row.source, invitedBy },
-    address: row.address ?? undefined,
-    name: row.name ?? undefined,
+    ...fieldsOfRow(memberFields, row),
+    workspaceId: row.workspace_id,
+    invitedBy,
     since: Number(row.created_at),
-    lastSignInAt: row.last_sign_in_at === null ? undefined : Number(row.last_sign_in_at),
   };
 }

@@ -2,7 +2,8 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import { type AuditAction, type Authorship, Refusal } from '../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
 import { scopes } from '../core/rights.ts';
-import type { NewServiceAccount, ServiceAccount } from '../core/service-account.ts';
+import { type NewServiceAccount, type ServiceAccount, serviceAccountFields } from '../core/service-account.ts';
+import { fieldsOfRow } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, looksLikeToken, newToken } from './key-text.ts';
@@ -183,12 +184,10 @@ function shown({ name, scopes: given, workspaces, expiresAt, revokedAt }: Servic
 function accountOf(row: Selectable<Schema['service_accounts']>): ServiceAccount {
   const given = row.scopes.split(',');
   return {
-    ...{ id: row.id, name: row.name, prefix: row.prefix },
+    ...fieldsOfRow(serviceAccountFields, row),
     // A scope of a later version gives no right here.
     scopes: scopes.filter((scope) => given.includes(scope)),
     workspaces: row.workspaces?.split(','),
-    ...{ createdAt: Number(row.created_at), expiresAt: Number(row.expires_at) },
     revokedAt: row.revoked_at === null ? undefined : Number(row.revoked_at),
-    lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
   };
 }

@@ -1,8 +1,9 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { Key } from '../../core/account.ts';
-import type { NewSession, Session } from '../core/administration.ts';
+import { type NewSession, type Session, sessionFields } from '../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
 import { type RoleInWorkspace, strongest, type WorkspaceRole, workspaceRoles } from '../core/rights.ts';
+import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
 import { invitedRoles, leaveGroups, recordSignIn, rolesByAddress } from './members.ts';
 
@@ -30,19 +31,7 @@ export async function createSession(queries: Kysely<Schema>, wanted: NewSession)
     await refreshSessions(transaction, session);
     await transaction
       .insertInto('sessions')
-      .values({
-        hash: session.hash,
-        role: session.role,
-        name: session.name,
-        workspaces: rolesText(session.groupRoles),
-        address: session.address ?? null,
-        key_id: session.keyId ?? null,
-        credential: session.credential ?? null,
-        csrf_token: session.csrfToken,
-        log_out_hint: session.logOutHint ?? null,
-        created_at: BigInt(session.createdAt),
-        expires_at: BigInt(session.expiresAt),
-      })
+      .values({ ...columnsOf(sessionFields, session), workspaces: rolesText(session.groupRoles) })
       .execute();
     await endOldest(transaction, session);
     await recordSignIn(transaction, session);
@@ -198,17 +187,9 @@ function sessionOf(
 ): Session {
   const groupRoles = rolesOf(row);
   return {
-    hash: row.hash,
-    role: row.role,
-    name: row.name,
-    ...{ roles: rolesNow({ role: row.role, groupRoles }, invited), groupRoles },
-    address: row.address ?? undefined,
-    keyId: row.key_id ?? undefined,
-    credential: row.credential ?? undefined,
-    csrfToken: row.csrf_token,
-    logOutHint: row.log_out_hint ?? undefined,
-    createdAt: Number(row.created_at),
-    expiresAt: Number(row.expires_at),
+    ...fieldsOfRow(sessionFields, row),
+    roles: rolesNow({ role: row.role, groupRoles }, invited),
+    groupRoles,
   };
 }
 

@@ -1,10 +1,11 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { TagBudget, TagBudgetRecord } from '../../core/account.ts';
+import { type TagBudget, tagBudgetFields, type TagBudgetRecord } from '../../core/account.ts';
 import { type Authorship, type Budget, Refusal } from '../core/administration.ts';
 import { defaultThresholds, type Thresholds } from '../../core/alert.ts';
 import { listBounds } from '../../core/limits.ts';
-import { shownBudget } from '../core/shown.ts';
+import { shownBudget } from '../core/field-kinds.ts';
 import { type Tag, tagForm, tagOf, tagText } from '../../core/tags.ts';
+import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { readSizes } from '../ledger/counted-tags.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
@@ -46,14 +47,14 @@ export async function setTagBudget(
     if (budget === undefined) await transaction.deleteFrom('tag_budgets').where('tag', '=', number).execute();
     else {
       if (before === undefined) await refuseMoreBudgets(transaction, workspaceId);
-      const row = { budget_limit: budget.limit, budget_period: budget.period };
+      const row = columnsOf(tagBudgetFields, { budget });
       await transaction
         .insertInto('tag_budgets')
         .values({ tag: number, ...row })
         .onConflict((conflict) => conflict.column('tag').doUpdateSet(row))
         .execute();
     }
-    const was = before && { limit: before.budget_limit, period: before.budget_period };
+    const was = before && fieldsOfRow(tagBudgetFields, before).budget;
     const objectId = tagObjectId(number);
     const ownBefore = (await ownThresholds(transaction, [objectId])).get(objectId);
     const wanted = thresholds === 'default' ? undefined : (thresholds ?? ownBefore);

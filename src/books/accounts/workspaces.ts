@@ -5,6 +5,7 @@ import {
   type AuditAction,
   type AuditedObject,
   type Authorship,
+  creditFields,
   type CreditRecord,
   type NewCredit,
   type NewWorkspace,
@@ -247,11 +248,8 @@ export async function insertCredit(
   await transaction
     .insertInto('credits')
     .values({
-      id: made.id,
+      ...columnsOf(creditFields, made),
       workspace_id: where.workspaceId,
-      amount,
-      created_at: BigInt(where.now),
-      note: note ?? null,
       idempotency_key: idempotencyKey ?? null,
     })
     .execute();
@@ -271,11 +269,11 @@ export function pastCap(name: string, balance: Money): Refusal {
  */
 export function oneLine(
   text: string,
-  { what, most, field }: { readonly what: string; readonly most: number; readonly field: string },
+  { what, max, field }: { readonly what: string; readonly max: number; readonly field: string },
 ): string | undefined {
   const trimmed = text.trim();
-  if (trimmed.length > most || !isOneLine(trimmed)) {
-    throw new Refusal(`${what} must be one line of at most ${most} characters.`, { field });
+  if (trimmed.length > max || !isOneLine(trimmed)) {
+    throw new Refusal(`${what} must be one line of at most ${max} characters.`, { field });
   }
   return trimmed === '' ? undefined : trimmed;
 }

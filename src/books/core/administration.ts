@@ -1,4 +1,4 @@
-import type { AccountChange, AccountValues } from '../../core/account-field.ts';
+import type { AccountChange, AccountFields, AccountValues } from '../../core/account-field.ts';
 import type { Key, KeyFields, WorkspaceFields } from '../../core/account.ts';
 import type { OutcomeKind } from '../../core/settled-request.ts';
 import type { Surface } from '../../core/dialect.ts';
@@ -141,13 +141,14 @@ export interface NewCredit {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** A credit in the books of a workspace. */
-export interface CreditRecord {
-  readonly id: string;
-  readonly amount: Money;
-  readonly note: string | undefined;
-  readonly createdAt: number;
-}
+/** The fields of a credit in the books of a workspace. */
+export const creditFields = {
+  id: { name: 'id', kind: 'text', example: 'credit_6b86b273ff34fce19d6b' },
+  amount: { name: 'amount', kind: 'money', shown: 'USD; below zero for a correction.' },
+  note: { name: 'note', kind: 'text', maxLength: 500, optional: true },
+  createdAt: { name: 'created_at', kind: 'moment' },
+} as const satisfies AccountFields;
+export type CreditRecord = AccountValues<typeof creditFields>;
 
 export type Budget = NonNullable<Key['budget']>;
 
@@ -264,32 +265,36 @@ export interface UsagePerformance {
 
 export const sessionRoles = ['admin', 'member', 'key'] as const;
 
-/** Who is signed in to the portal. */
-export interface Session {
+/** The fields of a session that its row has as they are. */
+export const sessionFields = {
   /** SHA-256 of the cookie's secret, lowercase hex. */
-  readonly hash: string;
-  readonly role: (typeof sessionRoles)[number];
+  hash: { name: 'hash', kind: 'text' },
+  role: { name: 'role', kind: 'name', names: sessionRoles },
   /** The name that the audit trail and the portal's pages show. */
-  readonly name: string;
-  /** The roles of a member or a key by the ids of workspaces, of groups and invitations. Empty for an admin. */
-  readonly roles: ReadonlyMap<string, RoleInWorkspace>;
-  /** Those of `roles` that the session began with: by groups of the identity provider, or by the key. */
-  readonly groupRoles: ReadonlyMap<string, RoleInWorkspace>;
+  name: { name: 'name', kind: 'text' },
   /** The address that the identity provider has verified, in the form of `memberAddress`. Invitations go by it. */
-  readonly address: string | undefined;
+  address: { name: 'address', kind: 'text', optional: true },
   /** Id of the key with which the session was opened. The session ends with the key. */
-  readonly keyId: string | undefined;
+  keyId: { name: 'key_id', kind: 'text', optional: true },
   /**
    * The origin of the session: the digest of the admin token, or the subject of an identity provider; undefined for a
    * key.
    */
-  readonly credential: string | undefined;
+  credential: { name: 'credential', kind: 'text', optional: true },
   /** Every request that changes something must carry this text in the header `x-csrf-token`. */
-  readonly csrfToken: string;
+  csrfToken: { name: 'csrf_token', kind: 'text' },
   /** The hint that an identity provider needs at log-out. */
-  readonly logOutHint: string | undefined;
-  readonly createdAt: number;
-  readonly expiresAt: number;
+  logOutHint: { name: 'log_out_hint', kind: 'text', optional: true },
+  createdAt: { name: 'created_at', kind: 'moment' },
+  expiresAt: { name: 'expires_at', kind: 'moment' },
+} as const satisfies AccountFields;
+
+/** Who is signed in to the portal. */
+export interface Session extends AccountValues<typeof sessionFields> {
+  /** The roles of a member or a key by the ids of workspaces, of groups and invitations. Empty for an admin. */
+  readonly roles: ReadonlyMap<string, RoleInWorkspace>;
+  /** Those of `roles` that the session began with: by groups of the identity provider, or by the key. */
+  readonly groupRoles: ReadonlyMap<string, RoleInWorkspace>;
 }
 
 /** A session that begins. Its roles also come from invitations, which are read with it. */

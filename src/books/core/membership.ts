@@ -1,5 +1,6 @@
+import type { AccountFields, AccountValues } from '../../core/account-field.ts';
 import type { Actor } from './administration.ts';
-import type { WorkspaceRole } from './rights.ts';
+import { type WorkspaceRole, workspaceRoles } from './rights.ts';
 
 // The people of a workspace, and where their roles come from.
 
@@ -9,21 +10,39 @@ import type { WorkspaceRole } from './rights.ts';
  */
 export const memberSources = ['invitation', 'group'] as const;
 
+export const memberFields = {
+  id: { name: 'id', kind: 'text', about: 'Id of the membership.', example: 'member_4e07408562bedb8b60ce' },
+  address: {
+    name: 'address',
+    kind: 'text',
+    optional: true,
+    about: 'E-mail address; null: the identity provider has verified none.',
+    example: 'ada@example.com',
+  },
+  name: { name: 'name', kind: 'text', optional: true, shown: 'Name at the last sign-in; null before the first one.' },
+  role: {
+    name: 'role',
+    kind: 'name',
+    names: workspaceRoles,
+    about: 'An owner manages members and keys; a member makes keys and changes its own; a viewer looks.',
+    example: 'member',
+  },
+  source: {
+    name: 'source',
+    kind: 'name',
+    names: memberSources,
+    about: 'An invitation, which can be changed here, or a group of the identity provider as of the last sign-in.',
+  },
+  lastSignInAt: { name: 'last_sign_in_at', kind: 'moment', optional: true, shown: 'Null before the first sign-in.' },
+} as const satisfies AccountFields;
+
 /** One role of a person in a workspace. A person with an invitation and a group has two; the stronger one holds. */
-export interface MemberRecord {
-  readonly id: string;
+export interface MemberRecord extends AccountValues<typeof memberFields> {
   readonly workspaceId: string;
-  /** Undefined: the identity provider has not verified an address of this person. */
-  readonly address: string | undefined;
-  /** The name of the last sign-in; undefined before the first one. */
-  readonly name: string | undefined;
-  readonly role: WorkspaceRole;
-  readonly source: (typeof memberSources)[number];
   /** Who invited the person; undefined for a group. */
   readonly invitedBy: Actor | undefined;
   /** When the person was invited, or first came by the group. */
   readonly since: number;
-  readonly lastSignInAt: number | undefined;
 }
 
 export interface NewMember {

@@ -4,7 +4,6 @@ import {
   type AccountFields,
   type AccountValues,
   type Apart,
-  type HeldField,
   heldFields,
   type KeyWith,
   type KindValue,
@@ -12,9 +11,11 @@ import {
   type ValueOfField,
 } from '../../core/account-field.ts';
 import { keyFields, type TagBudgetRecord, type Workspace, workspaceFields } from '../../core/account.ts';
-import { type ServiceAccount, stateOfAccount } from './service-account.ts';
-import type { AuditEntry, Budget, CreditRecord, KeyRecord, UsageLine } from './administration.ts';
+import { type ServiceAccount, serviceAccountFields, stateOfAccount } from './service-account.ts';
+import { type AuditEntry, creditFields, type CreditRecord, type KeyRecord, type UsageLine } from './administration.ts';
 import type { Declaration } from './declared-account.ts';
+import { isoOf, shownBudget, shownValue } from './field-kinds.ts';
+import { memberFields, type MemberRecord } from './membership.ts';
 import { formatUsd } from '../../core/money.ts';
 
 // The forms of objects that scripts rely on: commands print them with `--json`, the admin API answers with them.
@@ -47,25 +48,6 @@ export function shownFields(fields: Partial<AccountFields>, values: object): obj
   return Object.fromEntries(heldFields(fields, values).map((field) => [field.name, shownValue(field) ?? null]));
 }
 
-function shownValue({ kind, value }: HeldField): unknown {
-  if (value === undefined) return undefined;
-  switch (kind) {
-    case 'budget':
-      return { limit: formatUsd(value.limit), period: value.period };
-    case 'money':
-      return formatUsd(value);
-    case 'moment':
-      return isoOf(value);
-    case 'models':
-      return [...value];
-    case 'text':
-    case 'name':
-    case 'count':
-    case 'labels':
-      return value;
-  }
-}
-
 export function shownWorkspace({ id, name, balance, ...workspace }: Workspace) {
   const { status, ...settings } = shownFields(workspaceFields, workspace);
   return { id, name, status, balance: formatUsd(balance), ...settings };
@@ -78,12 +60,8 @@ export function shownDeclaration(declared: Declaration | undefined) {
   return { kind, namespace, name, locked: isLocked };
 }
 
-export function shownCredit({ id, amount, note, createdAt }: CreditRecord) {
-  return { id, amount: formatUsd(amount), note: note ?? null, created_at: isoOf(createdAt) };
-}
-
-export function shownBudget({ limit, period }: Budget) {
-  return { limit: formatUsd(limit), period };
+export function shownCredit(credit: CreditRecord) {
+  return shownFields(creditFields, credit);
 }
 
 export function shownTagBudget({ tag, budget, spent, thresholds }: TagBudgetRecord) {
@@ -104,14 +82,15 @@ export function shownKey(key: KeyRecord) {
 
 /** A service account as the commands and the admin API show it. */
 export function shownServiceAccount(account: ServiceAccount, now: number) {
-  const { id, name, prefix, scopes, workspaces, createdAt, expiresAt, lastUsedAt } = account;
-  return {
-    ...{ id, name, prefix, status: stateOfAccount(account, now) },
-    ...{ scopes: [...scopes], workspaces: workspaces === undefined ? null : [...workspaces] },
-    created_at: isoOf(createdAt),
-    expires_at: isoOf(expiresAt),
-    last_used_at: isoOrNull(lastUsedAt),
-  };
+  const { id, name, prefix, ...moments } = shownFields(serviceAccountFields, account);
+  const { scopes, workspaces = null } = account;
+  const status = stateOfAccount(account, now);
+  return { id, name, prefix, status, scopes: [...scopes], workspaces: workspaces && [...workspaces], ...moments };
+}
+
+export function shownMember({ invitedBy, since, ...member }: MemberRecord) {
+  const { last_sign_in_at, ...fields } = shownFields(memberFields, member);
+  return { ...fields, invited_by: invitedBy ? { ...invitedBy } : null, since: isoOf(since), last_sign_in_at };
 }
 
 export function shownAuditEntry({ id, at, actor, action, objectId, workspaceName, before, after }: AuditEntry) {
@@ -140,10 +119,6 @@ export function shownUsage(line: UsageLine) {
     web_searches: line.webSearches,
     cost: formatUsd(line.cost),
   };
-}
-
-function isoOf(moment: number): string {
-  return new Date(moment).toISOString();
 }
 
 function isoOrNull(moment: number | undefined): string | null {

@@ -5,25 +5,24 @@ import {
   type AccountFields,
   type AccountValues,
   type Apart,
-  type HeldField,
   heldFields,
   type KeyWith,
   type KindValue,
   type Optional,
   type ValueOfField,
 } from '../../core/account-field.ts';
+import { type Cell, cellOf, valueOfCell } from '../core/field-kinds.ts';
 
 // The columns of the fields of an account, derived from their table. A migration adds them.
 
-type Cell = string | number | bigint | null;
 type Budget = { readonly kind: 'budget' };
 
 /** A column that may be missing in a new row: null, or the default of the table. */
-type Column<Field, Cell> = Field extends Optional
+type Column<Field, Value> = Field extends Optional
   ? Field extends { readonly default: unknown }
-    ? Generated<Cell>
-    : Cell | null
-  : Cell;
+    ? Generated<Value>
+    : Value | null
+  : Value;
 
 /** The columns of a table that keeps these fields. */
 export type ColumnsOf<Fields extends AccountFields> = {
@@ -66,35 +65,12 @@ export function columnsOf(fields: Partial<AccountFields>, values: object): objec
   );
 }
 
-function cellOf({ kind, value }: Exclude<HeldField, Budget>): string | bigint | undefined {
-  if (value === undefined) return undefined;
-  switch (kind) {
-    case 'count':
-    case 'moment':
-      return BigInt(value);
-    case 'models':
-      return value.join(',');
-    case 'labels':
-      return labelsText(value);
-    case 'text':
-    case 'name':
-    case 'money':
-      return value;
-  }
-}
-
-/** In the order of the names, so that equal labels are equal texts. */
-function labelsText(labels: KindValue['labels']): string | undefined {
-  const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return entries.length === 0 ? undefined : JSON.stringify(Object.fromEntries(entries));
-}
-
 /** The fields of a row. */
 export function fieldsOfRow<Fields extends AccountFields>(
   fields: Fields,
   row: Selectable<ColumnsOf<Fields>>,
 ): AccountValues<Fields> {
-  const cells = new Map<string, Cell>(Object.entries(row));
+  const cells = new Map<string, Cell | null>(Object.entries(row));
   const values = Object.entries(fields)
     .filter(([, { kind }]) => kind !== 'thresholds')
     .map(([key, field]) => [key, valueOf(field, cells)]);
@@ -102,23 +78,12 @@ export function fieldsOfRow<Fields extends AccountFields>(
   return Object.fromEntries(values) as AccountValues<Fields>;
 }
 
-function valueOf({ name, kind, optional, default: usual }: AccountField, cells: ReadonlyMap<string, Cell>): unknown {
+function valueOf(
+  { name, kind, optional, default: usual }: AccountField,
+  cells: ReadonlyMap<string, Cell | null>,
+): unknown {
   const cell = cells.get(kind === 'budget' ? `${name}_limit` : name) ?? null;
   if (cell === null || (optional === true && cell === usual)) return undefined;
-  switch (kind) {
-    case 'budget':
-      return { limit: cell, period: cells.get(`${name}_period`) };
-    case 'count':
-    case 'moment':
-      return Number(cell);
-    case 'models':
-      return `${cell}`.split(',');
-    case 'labels':
-      return JSON.parse(`${cell}`);
-    case 'text':
-    case 'name':
-    case 'money':
-    case 'thresholds':
-      return cell;
-  }
+  if (kind === 'budget') return { limit: cell, period: cells.get(`${name}_period`) };
+  return kind === 'thresholds' ? undefined : valueOfCell(kind, cell);
 }

@@ -1,13 +1,13 @@
-import type { BudgetPeriod, KeyFields, WorkspaceFields } from '../../core/account.ts';
+import type { KeyFields, tagBudgetFields, WorkspaceFields } from '../../core/account.ts';
 import type { DeliveryState } from '../../core/alert.ts';
 import type { AccountKind } from '../core/declared-account.ts';
-import type { MemberRecord } from '../core/membership.ts';
+import type { memberFields } from '../core/membership.ts';
 import type { Money } from '../../core/money.ts';
 import type { RefusalRow } from '../core/refusal.ts';
-import type { WorkspaceRole } from '../core/rights.ts';
+import type { serviceAccountFields } from '../core/service-account.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
 import type { ColumnsOf } from './account-columns.ts';
-import type { Actor, AuditAction, Session } from '../core/administration.ts';
+import type { Actor, AuditAction, creditFields, sessionFields } from '../core/administration.ts';
 import type { StoredRequest } from '../ledger/stored-request.ts';
 import type { usageSumColumns } from '../ledger/usage-rollup.ts';
 
@@ -95,13 +95,8 @@ interface KeyTable extends ColumnsOf<KeyFields> {
 }
 
 /** Money added to a workspace, or removed by a correction. Credits and the ledger together prove the balance. */
-interface CreditTable {
-  readonly id: string;
+interface CreditTable extends ColumnsOf<typeof creditFields> {
   readonly workspace_id: string;
-  readonly amount: bigint;
-  readonly created_at: bigint;
-  /** Never null for a correction. */
-  readonly note: string | null;
   /** Unique in a workspace; null where none was given. */
   readonly idempotency_key: string | null;
 }
@@ -137,49 +132,26 @@ interface AlertTable {
 }
 
 /** Who is signed in to the portal: see `Session`. `workspaces` has ids with roles, `ws_1:owner,ws_2:viewer`. */
-interface SessionTable {
-  readonly hash: string;
-  readonly role: Session['role'];
-  readonly name: string;
+interface SessionTable extends ColumnsOf<typeof sessionFields> {
   readonly workspaces: string;
-  readonly key_id: string | null;
-  readonly credential: string | null;
-  readonly csrf_token: string;
-  readonly log_out_hint: string | null;
-  readonly address: string | null;
-  readonly created_at: bigint;
-  readonly expires_at: bigint;
 }
 
 /** A role of a person in a workspace: see `MemberRecord`. */
-interface MemberTable {
-  readonly id: string;
+interface MemberTable extends ColumnsOf<typeof memberFields> {
   readonly workspace_id: string;
-  /** Never null for an invitation. */
-  readonly address: string | null;
   /** Subject of the person at the identity provider. Never null for a group. */
   readonly subject: string | null;
-  readonly name: string | null;
-  readonly role: WorkspaceRole;
-  readonly source: MemberRecord['source'];
   readonly created_at: bigint;
-  readonly last_sign_in_at: bigint | null;
 }
 
 /** See `ServiceAccount`. Scopes and ids of workspaces have a comma between them. */
-interface ServiceAccountTable {
-  readonly id: string;
-  readonly name: string;
+interface ServiceAccountTable extends ColumnsOf<typeof serviceAccountFields> {
   /** SHA-256 of the token, lowercase hex. */
   readonly hash: string;
-  readonly prefix: string;
   readonly scopes: string;
   /** Null: all workspaces. */
   readonly workspaces: string | null;
-  readonly created_at: bigint;
-  readonly expires_at: bigint;
   readonly revoked_at: bigint | null;
-  readonly last_used_at: bigint | null;
 }
 
 /** The last report of one replica on its requests under way. */
@@ -268,10 +240,8 @@ interface LedgerTagTable {
   readonly value: string;
 }
 
-interface TagBudgetTable {
+interface TagBudgetTable extends ColumnsOf<typeof tagBudgetFields> {
   readonly tag: SmallInteger;
-  readonly budget_limit: bigint;
-  readonly budget_period: BudgetPeriod;
 }
 
 interface LedgerStateTable {

@@ -40,7 +40,7 @@ function schemasOf(field: AccountField): { readonly shown: z.ZodType; readonly g
   const same = (schema: z.ZodType) => ({ shown: schema, given: schema });
   switch (field.kind) {
     case 'text':
-      return same(z.string().max(field.maxLength));
+      return same(field.maxLength === undefined ? z.string() : z.string().max(field.maxLength));
     case 'name':
       return same(z.enum(field.names));
     case 'count':
@@ -61,8 +61,8 @@ function schemasOf(field: AccountField): { readonly shown: z.ZodType; readonly g
 }
 
 function described(schema: z.ZodType, description: string | undefined, example?: number | string): z.ZodType {
-  if (description === undefined) return schema;
-  return schema.meta({ description, ...(example !== undefined && { example }) });
+  if (description === undefined && example === undefined) return schema;
+  return schema.meta({ ...(description !== undefined && { description }), ...(example !== undefined && { example }) });
 }
 
 const isNullable = ({ optional, default: usual }: AccountField): boolean => optional === true && usual === undefined;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { workspaceFields } from '../../core/account.ts';
+import { creditFields } from '../../books/core/administration.ts';
 import { changeShape, newShape, shownShape } from './account-shapes.ts';
-import { declaredBy, givenCredit, givenUsd, moment, pageOf, usd, workspaceId } from './values.ts';
+import { declaredBy, givenCredit, givenUsd, pageOf, usd, workspaceId } from './values.ts';
 
 const name = z
   .string()
@@ -47,12 +48,7 @@ export type WorkspaceChangeObject = z.input<typeof workspaceChange>;
 
 /** One credit or correction of a workspace. */
 export const credit = z
-  .object({
-    id: z.string().meta({ example: 'credit_6b86b273ff34fce19d6b' }),
-    amount: usd.meta({ description: 'USD; below zero for a correction.' }),
-    note: z.string().nullable(),
-    created_at: moment,
-  })
+  .object(shownShape(creditFields))
   .meta({ id: 'Credit', description: 'Money put into a workspace, or taken back by a correction.' });
 export type CreditObject = z.infer<typeof credit>;
 
@@ -62,7 +58,11 @@ export const creditPage = pageOf(credit, { id: 'CreditPage', of: 'credits, newes
 export const newCredit = z
   .strictObject({
     amount: givenCredit,
-    note: z.string().max(500).optional().meta({ description: 'Purpose; a correction needs one.' }),
+    note: z
+      .string()
+      .max(creditFields.note.maxLength)
+      .optional()
+      .meta({ description: 'Purpose; a correction needs one.' }),
   })
   .meta({ id: 'NewCredit', description: 'A credit or a correction.' });
 export type NewCreditObject = z.input<typeof newCredit>;

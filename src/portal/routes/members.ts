@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { MemberRecord } from '../../books/core/membership.ts';
+import { shownMember } from '../../books/core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/members.ts';
 import type { App } from '../app.ts';
@@ -89,13 +89,4 @@ export function memberRoutes(app: App, { store, clock }: Portal): void {
       return reply.code(204).send();
     },
   );
-}
-
-function shownMember({ id, address, name, role, source, invitedBy, since, lastSignInAt }: MemberRecord) {
-  return {
-    ...{ id, role, source, address: address ?? null, name: name ?? null },
-    invited_by: invitedBy === undefined ? null : { ...invitedBy },
-    since: new Date(since).toISOString(),
-    last_sign_in_at: lastSignInAt === undefined ? null : new Date(lastSignInAt).toISOString(),
-  } satisfies api.MemberObject;
 }

@@ -53,7 +53,7 @@ const modelPattern = shaped(
 function schemaOf(field: Exclude<AccountField, { readonly kind: 'budget' }>): z.ZodType {
   switch (field.kind) {
     case 'text':
-      return text(field.maxLength).optional();
+      return text(field.maxLength ?? Infinity).optional();
     case 'name':
       return z.enum(['Active', 'Suspended']).default('Active');
     case 'count':
