@@ -91,6 +91,7 @@ function connect(url: string, program: Program, server: Server): PostgresConnect
   return {
     pool: (max) => pool(connections.pool(max)),
     unboundedPool: () => pool(connections.unboundedPool()),
+    transactionSettings: () => undefined,
     client: () => {
       const listener = server.listeners.add(program, way);
       listeners.push(listener);

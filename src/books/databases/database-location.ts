@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DatabaseLocation } from './database.ts';
+import { urlPerHost } from './postgres-hosts.ts';
 
 const defaultFolder = '.weir';
 
@@ -24,7 +25,7 @@ export function databaseLocation(from: {
       return sqlite(sqlitePath(rest ?? ''));
     case 'postgres':
     case 'postgresql':
-      if (URL.canParse(url)) return { kind: 'postgres', url };
+      if (urlPerHost(url).every((one) => URL.canParse(one))) return postgres(url);
       throw new Error(
         'WEIR_DATABASE_URL is not a URL; PostgreSQL is named as postgres://USER:PASSWORD@HOST:PORT/NAME.',
       );
@@ -33,6 +34,15 @@ export function databaseLocation(from: {
         `WEIR_DATABASE_URL begins with "${scheme}:", which Weir does not know; give it postgres://… or sqlite:PATH.`,
       );
   }
+}
+
+/** Weir writes, so it can use no server that only reads. */
+function postgres(url: string): DatabaseLocation {
+  const wanted = /[?&]target_session_attrs=([\w-]+)/.exec(url)?.[1] ?? 'read-write';
+  if (['any', 'read-write', 'primary'].includes(wanted)) return { kind: 'postgres', url };
+  throw new Error(
+    `WEIR_DATABASE_URL has target_session_attrs=${wanted}, but Weir has to write; give it read-write, or leave it out.`,
+  );
 }
 
 function sqlite(file: string): DatabaseLocation {

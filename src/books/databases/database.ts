@@ -2,6 +2,7 @@ import type { DatabaseConnection, Kysely } from 'kysely';
 import { messageOf } from '../../core/failure.ts';
 import type { Money } from '../../core/money.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
+import { urlPerHost } from './postgres-hosts.ts';
 import type { Schema, SpendingTable } from './schema.ts';
 import type { LedgerEntry } from '../ledger/stored-request.ts';
 import type { UsageSums, UsageTable } from '../ledger/usage-rollup.ts';
@@ -14,10 +15,13 @@ export type DatabaseLocation =
 /** Names a database in a sentence, without the secrets in its URL. */
 function describeLocation(location: DatabaseLocation): string {
   if (location.kind === 'sqlite') return `the database at ${location.file}`;
-  const url = URL.parse(location.url);
-  const host = url?.searchParams.get('host') ?? url?.hostname ?? '';
-  const place = host === '' ? '' : ` at ${decodeURIComponent(host)}${url?.port ? `:${url.port}` : ''}`;
-  return `the PostgreSQL database ${decodeURIComponent(url?.pathname.slice(1) ?? '')}${place}`.trimEnd();
+  const urls = urlPerHost(location.url).map((one) => URL.parse(one));
+  const places = urls.flatMap((url) => {
+    const host = url?.searchParams.get('host') ?? url?.hostname ?? '';
+    return host === '' ? [] : [`${decodeURIComponent(host)}${url?.port ? `:${url.port}` : ''}`];
+  });
+  const name = decodeURIComponent(urls[0]?.pathname.slice(1) ?? '');
+  return `the PostgreSQL database ${name}${places.length === 0 ? '' : ` at ${places.join(', ')}`}`.trimEnd();
 }
 
 /**

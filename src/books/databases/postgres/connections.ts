@@ -1,8 +1,16 @@
 import { Socket } from 'node:net';
-import { type Driver, PostgresDialect, type PostgresDialectConfig, PostgresDriver, type PostgresPool } from 'kysely';
+import {
+  CompiledQuery,
+  type Driver,
+  PostgresDialect,
+  type PostgresDialectConfig,
+  PostgresDriver,
+  type PostgresPool,
+} from 'kysely';
 import { Client, type ClientConfig, Pool, types } from 'pg';
 import type { CancelTimer, Clock } from '../../../core/clock.ts';
 import { CommitInDoubt, type OpenDatabase } from '../database.ts';
+import { urlPerHost } from '../postgres-hosts.ts';
 import { isRolledBack } from './errors.ts';
 
 /** Connections to one PostgreSQL server. */
@@ -13,6 +21,11 @@ export interface PostgresConnections {
   readonly client: () => ListeningClient;
   /** One connection without a time limit of statements, for a change of the tables or a report. */
   readonly unboundedPool: () => PostgresPool;
+  /**
+   * What a transaction has to set for itself. Undefined unless a pooler shares the server's connections: then what was set for a
+   * connection holds for another one.
+   */
+  readonly transactionSettings: (limits: Limits) => string | undefined;
   /** Ends every connection at once, since one that hangs would hang again. Resolves when they are closed. */
   readonly drop: () => Promise<void>;
 }
@@ -25,6 +38,9 @@ export interface ListeningClient {
   query(text: string): Promise<unknown>;
   end(): Promise<void>;
 }
+
+/** `unbounded`: for a change of the tables or a report. */
+type Limits = 'bounded' | 'unbounded';
 
 /** Longest time for a connection to be made, milliseconds. */
 const connectMs = 3_000;
@@ -43,12 +59,35 @@ const maxIdleMs = 30_000;
 /** A quiet service keeps its connection this long, so that the next row need not wait for a new one. */
 const idleMs = 60_000;
 
+/** The limits of time that the server keeps, milliseconds. Poolers refuse them as parameters of the connection (docs/poolers.md). */
+const serverLimits: Readonly<Record<Limits, Readonly<Record<string, number>>>> = {
+  bounded: {
+    statement_timeout: statementMs,
+    lock_timeout: lockMs,
+    idle_in_transaction_session_timeout: silenceMs,
+  },
+  unbounded: { statement_timeout: 0, lock_timeout: 0, idle_in_transaction_session_timeout: maxIdleMs },
+};
+
 /**
- * A server may be set to acknowledge a commit before it is on disk. That is too early for a ledger. A server that waits
- * for its replicas, too, keeps its setting.
+ * Sets the limits, and has commits wait for the disk: a server may be set to acknowledge a commit earlier, which is too early for a
+ * ledger. A server that waits for its replicas, too, keeps its setting.
  */
-const durableCommits =
-  "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'";
+function settingsText(limits: Limits, holdFor: 'session' | 'transaction'): string {
+  const isLocal = holdFor === 'transaction';
+  const set = Object.entries(serverLimits[limits]).map(([name, ms]) => `set_config('${name}', '${ms}', ${isLocal})`);
+  const now = "current_setting('synchronous_commit')";
+  const durable = `set_config('synchronous_commit', case ${now} when 'off' then 'on' else ${now} end, ${isLocal})`;
+  return [...set, durable].join(', ');
+}
+
+/**
+ * What a new connection asks first. A pooler names a process (`$1`) that is not the server's: then nothing is set, because it would be
+ * set for whoever gets the server's connection next.
+ */
+const firstQuery = (limits: Limits): string => `select pg_backend_pid() <> $1 as pooled,
+  not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as writable,
+  case when pg_backend_pid() = $1 then concat(${settingsText(limits, 'session')}) end`;
 
 const int8 = 20;
 
@@ -59,16 +98,20 @@ const bigints: NonNullable<ClientConfig['types']> = {
 };
 
 /**
- * Connects by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …).
- * They mean the same as for PostgreSQL's own programs.
+ * Connects by a URL with the parameters of docs/poolers.md. Of several hosts, the first one that can be written is used, beginning with
+ * the one that was used last.
  */
 export function postgresConnections(url: string): PostgresConnections {
   const sockets = new Set<Socket>();
-  const config: ClientConfig = {
-    connectionString: `${url}${url.includes('?') ? '&' : '?'}uselibpqcompat=true`,
+  const urls = urlPerHost(url);
+  const needsWritable = urls.length > 1 || /[?&]target_session_attrs=(read-write|primary)\b/.test(url);
+  let current = 0;
+  let isPooled = false;
+  const common: ClientConfig = {
     connectionTimeoutMillis: connectMs,
     keepAlive: true,
     fallback_application_name: 'weir',
+    query_timeout: silenceMs,
     types: bigints,
     stream: () => {
       const socket = new Socket();
@@ -77,19 +120,25 @@ export function postgresConnections(url: string): PostgresConnections {
       return socket;
     },
   };
-  const withTimeouts: ClientConfig = {
-    ...config,
-    statement_timeout: statementMs,
-    lock_timeout: lockMs,
-    idle_in_transaction_session_timeout: silenceMs,
-    query_timeout: silenceMs,
+  const configOf = (index: number): ClientConfig => {
+    const at = urls[index] ?? url;
+    return { ...common, connectionString: `${at}${at.includes('?') ? '&' : '?'}uselibpqcompat=true` };
   };
 
-  function pool(from: ClientConfig, max: number): Pool {
+  async function welcome(client: Pick<Client, 'query'>, limits: Limits): Promise<void> {
+    const pid: unknown = Reflect.get(client, 'processID');
+    const { rows } = await client.query<{ pooled: boolean; writable: boolean }>(firstQuery(limits), [pid ?? 0]);
+    const [row] = rows;
+    isPooled = row?.pooled ?? false;
+    if (needsWritable && row?.writable !== true) throw new Error('the server only reads: it is a standby');
+  }
+
+  function poolAt(index: number, max: number, limits: Limits): Pool {
     const made = new Pool({
-      ...{ ...from, max, idleTimeoutMillis: idleMs },
+      ...{ ...configOf(index), max, idleTimeoutMillis: idleMs },
+      ...(limits === 'unbounded' && { query_timeout: undefined }),
       // oxlint-disable-next-line typescript/no-misused-promises -- the pool waits for it, and ends the connection if it rejects.
-      onConnect: (client) => client.query(durableCommits),
+      onConnect: (client) => welcome(client, limits),
     });
     // An idle connection that breaks is replaced when it is needed; without a listener the event would end the process.
     made.on('error', () => undefined);
@@ -98,11 +147,37 @@ export function postgresConnections(url: string): PostgresConnections {
     return made;
   }
 
+  function pool(max: number, limits: Limits): PostgresPool {
+    const pools = urls.map((_, index) => poolAt(index, max, limits));
+    const [only] = pools;
+    if (only !== undefined && pools.length === 1) return only;
+    return {
+      options: {},
+      connect: async () => {
+        let failure: unknown;
+        for (const _ of pools) {
+          try {
+            const client = await pools[current]?.connect();
+            if (client !== undefined) return client;
+          } catch (error) {
+            failure = error;
+            current = (current + 1) % pools.length;
+          }
+        }
+        throw failure;
+      },
+      end: async () => {
+        await Promise.all(pools.map((one) => one.end()));
+      },
+    };
+  }
+
   return {
-    pool: (max) => pool(withTimeouts, max),
-    unboundedPool: () => pool({ ...config, idle_in_transaction_session_timeout: maxIdleMs }, 1),
+    pool: (max) => pool(max, 'bounded'),
+    unboundedPool: () => pool(1, 'unbounded'),
+    transactionSettings: (limits) => (isPooled ? `select ${settingsText(limits, 'transaction')}` : undefined),
     client: () => {
-      const client = new Client(withTimeouts);
+      const client = new Client(configOf(current));
       client.on('error', () => undefined);
       return client;
     },
@@ -120,14 +195,19 @@ export function postgresConnections(url: string): PostgresConnections {
   };
 }
 
+interface WeirDialectConfig extends PostgresDialectConfig {
+  /** What a transaction sets first. */
+  readonly transactionSettings?: () => string | undefined;
+}
+
 /**
- * Kysely's dialect with two changes: it reports why a transaction failed, and not why its rollback failed; and it
+ * Kysely's dialect with three changes: a transaction can set something first; it reports why a transaction failed, and not why its rollback failed; and it
  * rejects with `CommitInDoubt` if the server may have committed.
  */
 export class WeirPostgresDialect extends PostgresDialect {
-  readonly #config: PostgresDialectConfig;
+  readonly #config: WeirDialectConfig;
 
-  constructor(config: PostgresDialectConfig) {
+  constructor(config: WeirDialectConfig) {
     super(config);
     this.#config = config;
   }
@@ -138,6 +218,19 @@ export class WeirPostgresDialect extends PostgresDialect {
 }
 
 class WeirPostgresDriver extends PostgresDriver {
+  readonly #settings: () => string | undefined;
+
+  constructor(config: WeirDialectConfig) {
+    super(config);
+    this.#settings = config.transactionSettings ?? (() => undefined);
+  }
+
+  override async beginTransaction(...[connection, how]: Parameters<PostgresDriver['beginTransaction']>): Promise<void> {
+    await super.beginTransaction(connection, how);
+    const settings = this.#settings();
+    if (settings !== undefined) await connection.executeQuery(CompiledQuery.raw(settings));
+  }
+
   override async commitTransaction(connection: Parameters<PostgresDriver['commitTransaction']>[0]): Promise<void> {
     try {
       await super.commitTransaction(connection);

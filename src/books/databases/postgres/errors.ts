@@ -9,6 +9,9 @@ const againCodes = new Set(['40001', '40P01']);
 /** SQLSTATE classes that waiting cannot solve: wrong password or name, no such database, no permission. */
 const hopelessClasses = new Set(['28', '3D', '42', '0A']);
 
+/** Protocol violation: a pooler refuses a parameter of the connection. */
+const hopelessCodes = new Set(['08P01']);
+
 /** Errors of a server that is not up yet, or down; every other code, such as that of a bad certificate, is a mistake in the settings. */
 const networkCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
@@ -35,7 +38,10 @@ export function isRolledBack(error: unknown): boolean {
 /** Whether waiting cannot solve why a database was not opened. */
 export function isHopeless(error: unknown): boolean {
   if (error instanceof CommitInDoubt) return false;
-  if (error instanceof DatabaseError) return hopelessClasses.has((error.code ?? '').slice(0, 2));
+  if (error instanceof DatabaseError) {
+    const { code = '' } = error;
+    return hopelessClasses.has(code.slice(0, 2)) || hopelessCodes.has(code);
+  }
   if (!(error instanceof Error)) return false;
   // An error without a code is from the driver, about a connection that broke or timed out, or from Weir, about a URL,
   // a file or the tables.

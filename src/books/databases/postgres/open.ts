@@ -56,6 +56,7 @@ async function open(
   const queries = new Kysely<Schema>({
     dialect: new WeirPostgresDialect({
       pool: user === 'service' ? connections.pool(maxConnections) : connections.unboundedPool(),
+      transactionSettings: () => connections.transactionSettings(user === 'service' ? 'bounded' : 'unbounded'),
       // No statements here: when one fails, Kysely does not give the connection back to the pool.
       onCreateConnection: async () => {
         made += 1;
@@ -133,21 +134,37 @@ function beginUpkeep(
   connections: PostgresConnections,
   options: UpkeepOptions,
 ): ReturnType<OpenDatabase['beginUpkeep']> {
-  const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.unboundedPool() }) });
+  const queries = unboundedQueries(connections);
+  const locks = unboundedQueries(connections);
   const partitions = createPartitions(queries);
   const prepare = preparing(createLedgerNames(queries), partitions);
   return {
     place: 'beside',
-    steps: postgresUpkeep({ queries, writes: postgresWrites, prepare }, { ...options, partitions }),
+    steps: postgresUpkeep(
+      { queries, writes: postgresWrites, prepare },
+      {
+        ...{ ...options, partitions, locks },
+        isPooled: () => connections.transactionSettings('unbounded') !== undefined,
+      },
+    ),
     stop: async () => {
       await connections.drop();
       await queries.destroy();
+      await locks.destroy();
     },
   };
 }
 
+const unboundedQueries = (connections: PostgresConnections): Kysely<Schema> =>
+  new Kysely<Schema>({
+    dialect: new WeirPostgresDialect({
+      pool: connections.unboundedPool(),
+      transactionSettings: () => connections.transactionSettings('unbounded'),
+    }),
+  });
+
 async function migrateWithoutTimeout(connections: PostgresConnections): Promise<void> {
-  const unbounded = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.unboundedPool() }) });
+  const unbounded = unboundedQueries(connections);
   try {
     await migrate(unbounded);
   } finally {

@@ -18,25 +18,48 @@ const aheadMs = [0, 31, 62].map((days) => days * 24 * hourMs);
  */
 export async function* postgresUpkeep(
   database: Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>,
-  options: UpkeepOptions & { readonly partitions: Partitions },
+  options: UpkeepOptions & {
+    readonly partitions: Partitions;
+    /** A further connection, for a lock behind a pooler. */
+    readonly locks: Kysely<Schema>;
+    readonly isPooled: () => boolean;
+  },
 ): Upkeep {
   const { queries } = database;
-  const lock = sql`hashtextextended('weir upkeep ' || current_schema(), 0)`;
   for (;;) {
     const now = options.now();
     await options.partitions.makeRoom(aheadMs.map((ms) => now + ms));
-    const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_lock(${lock}) as mine`.execute(queries);
-    if (rows[0]?.mine === true) {
+    const unlock = options.isPooled() ? await lockInTransaction(options.locks) : await lockConnection(queries);
+    if (unlock !== undefined) {
       try {
         yield* dropMonths(database, options);
         yield* deleteOldAlerts(database, options);
         yield* deleteOldRefusals(database);
       } finally {
-        await sql`select pg_advisory_unlock(${lock})`.execute(queries);
+        await unlock();
       }
     }
     yield 'done';
   }
+}
+
+const lock = sql`hashtextextended('weir upkeep ' || current_schema(), 0)`;
+
+/** Returns a function that releases the lock. Undefined: another process has it. */
+async function lockConnection(queries: Kysely<Schema>): Promise<(() => Promise<unknown>) | undefined> {
+  const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_lock(${lock}) as mine`.execute(queries);
+  return rows[0]?.mine === true ? () => sql`select pg_advisory_unlock(${lock})`.execute(queries) : undefined;
+}
+
+/** Behind a pooler only a transaction keeps its connection. */
+async function lockInTransaction(locks: Kysely<Schema>): Promise<(() => Promise<unknown>) | undefined> {
+  const transaction = await locks.startTransaction().execute();
+  const unlock = () => transaction.rollback().execute();
+  await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction);
+  const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_xact_lock(${lock}) as mine`.execute(transaction);
+  if (rows[0]?.mine === true) return unlock;
+  await unlock();
+  return undefined;
 }
 
 async function* dropMonths(
