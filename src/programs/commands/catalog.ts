@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
+import * as z from 'zod';
+import { compile } from '../../control/catalog/compile.ts';
 import {
   checkManifests,
   checkManifestText,
@@ -7,9 +9,11 @@ import {
   problemLine,
 } from '../../control/reconcilers/check-manifests.ts';
 import type { Snapshot } from '../../core/catalog.ts';
+import { parseJson } from '../../core/json.ts';
 import { printableLine } from '../../core/printable.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Conversion, convertConfig } from '../../tools/litellm/convert-config.ts';
+import { findConfig } from '../../tools/litellm/find-config.ts';
 import { print, printError } from '../command-line/print.ts';
 import { isStdin, readInput } from '../command-line/read-input.ts';
 
@@ -40,11 +44,41 @@ export function catalogCommand(program: Command): void {
     .action(async (file: string) => {
       const today = `${new Date(systemClock.now()).toISOString().slice(0, 10)}T00:00:00Z`;
       const { text } = await readInput(file, { what: 'the config.yaml of a LiteLLM proxy' });
-      const conversion = convertConfig(parse(text), today);
+      const { config, around } = findConfig(text);
+      const conversion = checked(convertConfig(config, today));
       print(conversion.objects.map((object) => stringify(object)).join('---\n'));
-      printError(conversionReport(conversion));
+      printError(conversionReport({ ...conversion, leftOut: [...conversion.leftOut, ...around] }));
     });
 }
+
+/** Leaves out what `weir catalog check` would refuse, and what nothing is left for. */
+function checked(conversion: Conversion): Conversion {
+  const secrets = conversion.secrets.map(({ name, key }) => ({
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: { [key]: 'x' } },
+  }));
+  let { objects, leftOut } = conversion;
+  for (;;) {
+    const asked = objects.map((object, index) => ({ where: String(index), value: parseJson(JSON.stringify(object)) }));
+    const around = secrets.map((value) => ({ where: 'Secret', value }));
+    const { problems } = compile([...asked, ...around], { pods: 'refused' });
+    const bad = new Set(problems.map(({ where }) => where));
+    const kept = objects.filter((_, index) => !bad.has(String(index)));
+    if (kept.length === objects.length) return { ...conversion, objects, leftOut };
+    const lines = problems.map(({ where, field, message }) => ({
+      path: nameOf(objects[Number(where)]),
+      text: `${field}: ${message}`,
+    }));
+    leftOut = [...leftOut, ...lines];
+    objects = kept;
+  }
+}
+
+function nameOf(object: unknown): string {
+  const { kind, metadata } = named.parse(object);
+  return `${kind}/${metadata.name}`;
+}
+
+const named = z.object({ kind: z.string(), metadata: z.object({ name: z.string() }) });
 
 /** One line for each thing that the operator has to do or to know, with the path in the configuration. */
 function conversionReport({ secrets, assumed, leftOut }: Conversion): string {

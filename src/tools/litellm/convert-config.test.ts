@@ -6,6 +6,7 @@ import { parse, stringify } from 'yaml';
 import * as z from 'zod';
 import { checkManifests } from '../../control/reconcilers/check-manifests.ts';
 import { type Conversion, convertConfig } from './convert-config.ts';
+import { findConfig } from './find-config.ts';
 
 const added = '2026-06-01T00:00:00Z';
 
@@ -76,7 +77,7 @@ litellm_settings:
   fallbacks: [{large: [small, nowhere]}]
 `;
 
-const convert = (text: string): Conversion => convertConfig(parse(text), added);
+const convert = (text: string): Conversion => convertConfig(findConfig(text).config, added);
 
 /** The problems that `weir catalog check` has with the manifests, beside the Secrets that it names. */
 async function problemsOf({ objects, secrets }: Conversion): Promise<readonly unknown[]> {
@@ -264,4 +265,152 @@ test.each([
   ['model_list: [{model_name: a, litellm_params: {model: bedrock/a}}]', /no engine for the provider "bedrock"/],
 ])('refuses %s', (text, message) => {
   expect(() => convert(text)).toThrow(message);
+});
+
+const one = (params: string, name = 'a'): string =>
+  `model_list: [{model_name: "${name}", litellm_params: {${params}}}]`;
+const backendsOf = ({ objects }: Conversion): readonly unknown[] =>
+  objects
+    .map((object) => manifest.parse(parse(stringify(object))))
+    .flatMap(({ kind, spec }) => (kind === 'Backend' ? [spec] : []));
+
+test.each([
+  ['openai', 'https://api.openai.com/v1', 'openai-api-key'],
+  ['groq', 'https://api.groq.com/openai/v1', 'groq-api-key'],
+  ['mistral', 'https://api.mistral.ai/v1', 'mistral-api-key'],
+  ['openrouter', 'https://openrouter.ai/api/v1', 'openrouter-api-key'],
+  ['xai', 'https://api.x.ai/v1', 'xai-api-key'],
+  ['gemini', 'https://generativelanguage.googleapis.com/v1beta/openai', 'gemini-api-key'],
+  ['perplexity', 'https://api.perplexity.ai/', 'perplexityai-api-key'],
+  ['cerebras', 'https://api.cerebras.ai/v1', 'cerebras-api-key'],
+  ['deepinfra', 'https://api.deepinfra.com/v1/openai', 'deepinfra-api-key'],
+  ['nvidia_nim', 'https://integrate.api.nvidia.com/v1', 'nvidia-nim-api-key'],
+  ['sambanova', 'https://api.sambanova.ai/v1', 'sambanova-api-key'],
+  ['deepseek', 'https://api.deepseek.com/v1', 'deepseek-api-key'],
+  ['fireworks_ai', 'https://api.fireworks.ai/inference/v1', 'fireworks-ai-api-key'],
+  ['together_ai', 'https://api.together.xyz/v1', 'togetherai-api-key'],
+])('%s without a key and an address has those that LiteLLM takes', async (provider, address, secret) => {
+  const conversion = convert(one(`model: ${provider}/org/m`));
+  const { hostname: host, pathname: path } = new URL(address);
+  expect(backendsOf(conversion)).toMatchObject([
+    { endpoint: { host, port: 443, path }, tls: { mode: 'System' }, credentials: { secretRef: { name: secret } } },
+  ]);
+  expect(conversion.secrets).toEqual([{ name: secret, key: 'token' }]);
+  expect(await problemsOf(conversion)).toEqual([]);
+});
+
+test('the key of a provider is not sent to another address, and a line names it', () => {
+  const conversion = convert(one('model: openai/m, api_base: "https://gateway.example.com/v1"'));
+  expect(backendsOf(conversion)).toMatchObject([{ endpoint: { host: 'gateway.example.com' } }]);
+  expect(conversion.secrets).toEqual([]);
+  expect(conversion.assumed).toContainEqual({
+    path: 'model_list[0].litellm_params.api_key',
+    text: 'missing; LiteLLM sends OPENAI_API_KEY. If the address needs it, add credentials',
+  });
+});
+
+test.each([
+  ['lm_studio/qwen', { endpoint: { host: '127.0.0.1', port: 1234, path: '/v1' } }],
+  [
+    'litellm_proxy/qwen, api_base: "http://other:4000", api_key: os.environ/OTHER',
+    {
+      ...{ endpoint: { host: 'other', port: 4000, path: '/' }, credentials: { secretRef: { name: 'other' } } },
+    },
+  ],
+  [
+    'azure/gpt, api_base: "https://acme.openai.azure.com/", api_version: 2024-06-01',
+    {
+      endpoint: { host: 'acme.openai.azure.com', port: 443, path: '/openai/deployments/gpt' },
+      credentials: { header: 'api-key', secretRef: { name: 'azure-api-key' } },
+      query: [{ name: 'api-version', value: '2024-06-01' }],
+    },
+  ],
+  [
+    'openai/m, temperature: 0.2, max_tokens: 1_000, extra_headers: {x-org: sk-canary}',
+    {
+      requests: { defaults: { temperature: 0.2, max_tokens: 1000 } },
+      headers: [{ name: 'x-org', secretRef: { name: 'api-openai-com-x-org', key: 'token' } }],
+    },
+  ],
+])('converts model: %s', async (params, expected) => {
+  const conversion = convert(one(`model: ${params}`));
+  expect(backendsOf(conversion)).toMatchObject([expected]);
+  expect(JSON.stringify(conversion)).not.toContain('canary');
+  expect(await problemsOf(conversion)).toEqual([]);
+});
+
+test.each([
+  ['qwen3:8b', ['qwen3:8b']],
+  ['org/qwen3:8b', ['org/qwen3:8b']],
+  ['deepseek-r1:free', ['deepseek-r1-free']],
+  ['a:b:c', ['a-b-c']],
+  ['模型', undefined],
+])('callers write the name %s as %j', async (name, aliases) => {
+  const conversion = convert(one('model: hosted_vllm/org/m, api_base: "http://vllm:8000/v1"', name));
+  const [spec] = conversion.objects
+    .map((object) => manifest.parse(parse(stringify(object))))
+    .flatMap(({ kind, spec: of }) => (kind === 'Model' ? [of] : []));
+  expect(spec?.['aliases']).toEqual(aliases);
+  expect(await problemsOf(conversion)).toEqual([]);
+});
+
+test('a name that is the id of another Model is no alias', async () => {
+  const conversion = convert(`
+model_list:
+  - {model_name: gpt-4o, litellm_params: {model: openai/gpt-4o}}
+  - {model_name: openai/gpt-4o, litellm_params: {model: openai/gpt-4o}}`);
+  expect(conversion.assumed.map(({ text }) => text)).toContain(
+    'openai/gpt-4o is the id of another Model; callers of this one write openai/gpt-4o-2',
+  );
+  expect(await problemsOf(conversion)).toEqual([]);
+});
+
+test('reads YAML 1.1: merge keys, yes, and numbers with underscores', () => {
+  const conversion = convert(`
+defaults: &shared {api_base: "http://vllm:8000/v1", rpm: 1_000}
+model_list:
+  - model_name: a
+    litellm_params: {<<: *shared, model: hosted_vllm/m}
+    model_info: {supports_vision: yes, max_input_tokens: 40_960}
+  - model_name: a
+    litellm_params: {<<: *shared, model: hosted_vllm/m, api_base: "http://other:8000/v1", rpm: 2_000}`);
+  expect(specOf(conversion, 'Model', 'a')).toMatchObject({
+    ...{ inputModalities: ['text', 'image'], contextLength: 40_960 },
+    routes: [
+      { backend: 'vllm', weight: 1000 },
+      { backend: 'other', weight: 2000 },
+    ],
+  });
+});
+
+const inside = `model_list: [{model_name: a, litellm_params: {model: hosted_vllm/m, api_base: "http://vllm:8000/v1"}}]`;
+const indented = (spaces: number): string => `${' '.repeat(spaces)}${inside}`;
+test.each([
+  [
+    'values of Helm',
+    `replicaCount: 2\nproxy_config:\n${indented(2)}\nmasterkey: sk-canary\n`,
+    ['replicaCount', 'masterkey'],
+  ],
+  [
+    'values of a chart around it',
+    `litellm:\n  db: {deployStandalone: false}\n  proxy_config:\n${indented(4)}\n`,
+    ['litellm.db'],
+  ],
+  [
+    'a ConfigMap',
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  config.yaml: |\n${indented(4)}\n  other: x\n`,
+    ['data.other'],
+  ],
+  [
+    'a ConfigMap beside a Deployment',
+    `kind: Deployment\nmetadata: {name: d}\n---\nkind: ConfigMap\ndata:\n  config.yaml: |\n${indented(4)}\n`,
+    ['Deployment/d'],
+  ],
+  ['a HelmRelease', `kind: HelmRelease\nspec:\n  values:\n    proxy_config:\n${indented(6)}\n`, []],
+  ['nothing around it', inside, []],
+])('finds the configuration in %s, and names what is around it', (_, text, around) => {
+  const found = findConfig(text);
+  expect(convertConfig(found.config, added).objects).toHaveLength(2);
+  expect(found.around.map(({ path }) => path)).toEqual(around);
+  expect(JSON.stringify(found.around)).not.toContain('canary');
 });

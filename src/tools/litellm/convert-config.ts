@@ -33,6 +33,13 @@ export function convertConfig(value: unknown, added: string): Conversion {
   if (own.length === 0)
     throw new Error(`nothing in model_list can be served: ${[...dropped.values()][0] ?? 'it is empty'}`);
 
+  for (const { index, upstream } of own) {
+    if (upstream.missingKey !== undefined)
+      assumed.push({
+        path: `model_list[${index}].litellm_params.api_key`,
+        text: `missing; LiteLLM sends ${upstream.missingKey}. If the address needs it, add credentials`,
+      });
+  }
   const placed = withFallbacks(own, config);
   const { model_group_alias: aliases } = config.router_settings;
   const backends = nameBackends(placed);
@@ -41,12 +48,17 @@ export function convertConfig(value: unknown, added: string): Conversion {
   /** Which `model_name` has an alias. */
   const owners = new Map<string, string>();
   const groups = Map.groupBy(placed, ({ deployment }) => deployment.model_name);
+  const idOfGroup = new Map([...groups].map(([name, members]) => [name, unique(idOf(name, members), ids)]));
   const models = [...groups].map(([name, members]) => {
-    const id = unique(idOf(name, members), ids);
+    const id = idOfGroup.get(name) ?? '';
     const paths = [[name, `model_list[${members[0]?.index ?? 0}].model_name`], ...aliasesOf(aliases, name)] as const;
     const others = paths.flatMap(([alias, path]) => {
       const text = aliasText(alias);
       if (text !== alias) assumed.push({ path, text: `callers write ${text}${text === id ? '' : ` or ${id}`}` });
+      if (text !== id && ids.has(text)) {
+        assumed.push({ path, text: `${text} is the id of another Model; callers of this one write ${id}` });
+        return [];
+      }
       const owner = owners.get(text) ?? name;
       owners.set(text, owner);
       if (owner === name) return [text];
@@ -56,10 +68,10 @@ export function convertConfig(value: unknown, added: string): Conversion {
     return {
       apiVersion,
       kind: 'Model',
-      metadata: { name: unique(slug(name), names) },
+      metadata: { name: unique(slug(name) || 'model', names) },
       spec: {
         id,
-        aliases: otherNames(others, id),
+        aliases: otherNames(others, { id, path: paths[0][1], assumed }),
         ...modelFacts(members, assumed),
         ownedBy: id.split('/')[0],
         added,
@@ -69,7 +81,7 @@ export function convertConfig(value: unknown, added: string): Conversion {
   });
   const fallbacks = convertedFallbacks(config, new Set(groups.keys()));
   const secrets = new Map(
-    placed.flatMap(({ upstream: { secret } }) => (secret === undefined ? [] : [[secret.name, secret]])),
+    placed.flatMap(({ upstream }) => upstream.secrets.map((secret) => [secret.name, secret] as const)),
   );
   return {
     objects: [...new Set(backends.values().map(({ object }) => object)), ...models],
@@ -105,7 +117,7 @@ function nameBackends(placed: readonly Placed[]): ReadonlyMap<Placed, NamedBacke
         taken.set(place, upstream.model);
         const known = shared.get(key);
         if (known !== undefined) return [one, known];
-        const name = unique(slug(upstream.host), names);
+        const name = unique(slug(upstream.host) || 'backend', names);
         const made = { name, object: { apiVersion, kind: 'Backend', metadata: { name }, spec: upstream.spec } };
         shared.set(key, made);
         return [one, made];
@@ -164,16 +176,25 @@ const slugOfId = (part: string): string =>
     .replaceAll(/[^a-z0-9._-]+/g, '-')
     .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '');
 
-const aliasText = (name: string): string =>
-  name
-    .split('/')
-    .map(slugOfId)
-    .filter((part) => part !== '')
-    .join('/');
+/** An alias may end in a tag, as in `qwen3:8b`, but not in that of a variant. */
+function aliasText(name: string): string {
+  const [, front = name, tag = ''] = /^([^:]+):([^:/]+)$/.exec(name) ?? [];
+  const isTag = slugOfId(tag) !== '' && !/^(nitro|floor|free|online)$/i.test(tag);
+  const parts = (isTag ? front : name).split('/').map(slugOfId);
+  const text = parts.filter((part) => part !== '').join('/');
+  return isTag && text !== '' ? `${text}:${slugOfId(tag)}` : text;
+}
 
-function otherNames(names: readonly string[], id: string): readonly string[] | undefined {
+const maxAliases = 16;
+
+function otherNames(
+  names: readonly string[],
+  { id, path, assumed }: { readonly id: string; readonly path: string; readonly assumed: Remark[] },
+): readonly string[] | undefined {
   const others = [...new Set(names)].filter((alias) => alias !== id && alias !== '');
-  return others.length === 0 ? undefined : others;
+  for (const alias of others.slice(maxAliases))
+    assumed.push({ path, text: `a Model has ${maxAliases} aliases at most; callers of ${alias} write ${id}` });
+  return others.length === 0 ? undefined : others.slice(0, maxAliases);
 }
 
 /** LiteLLM writes `alias: group` or `alias: {model: group, hidden: true}`. */

@@ -9,7 +9,8 @@ export interface Remark {
 
 const used = [
   /^model_list\[\d+\]\.model_name$/,
-  /^model_list\[\d+\]\.litellm_params\.(model|api_base|base_url|api_key|weight|order|max_parallel_requests)$/,
+  /^model_list\[\d+\]\.litellm_params\.(model|api_base|base_url|api_key|api_version|custom_llm_provider|temperature|top_p|max_tokens|weight|order|max_parallel_requests)$/,
+  /^model_list\[\d+\]\.litellm_params\.extra_headers\./,
   /^model_list\[\d+\]\.(litellm_params|model_info)\.(input_cost_per_token|output_cost_per_token|cache_read_input_token_cost)$/,
   /^model_list\[\d+\]\.model_info\.(mode|max_input_tokens|supports_vision|supports_reasoning|supports_function_calling)$/,
   // An alias can have dots in its name.
@@ -35,6 +36,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [/(redis_|\.redis|cache)/, 'Weir stores no answers; engines cache prefixes'],
   [/^general_settings\.master_key$/, 'the portal has an admin token of its own; callers get keys with weir key create'],
   [/^general_settings\.database_/, 'keys and spending are not copied; the ledger is set with WEIR_DATABASE_URL'],
+  [/^include\b/, 'convert the files that it names as well'],
   [/callback/, 'metrics, traces and the ledger are part of Weir'],
   [/(max_budget|budget_duration|max_internal_user_budget)/, 'budgets belong to keys: weir key create --budget'],
   [/^environment_variables\./, 'set the variable where it is used; credentials are Secrets'],

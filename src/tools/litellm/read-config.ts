@@ -4,6 +4,11 @@ import * as z from 'zod';
 const amount = z.coerce.number().nonnegative().optional().catch(undefined);
 const flag = z.boolean().optional().catch(undefined);
 const text = z.string().optional().catch(undefined);
+/** A day without quotes is a date in YAML 1.1. */
+const dated = z
+  .union([z.string(), z.date().transform((day) => day.toISOString().slice(0, 10))])
+  .optional()
+  .catch(undefined);
 
 const prices = { input_cost_per_token: amount, output_cost_per_token: amount, cache_read_input_token_cost: amount };
 
@@ -14,6 +19,12 @@ const deployment = z.object({
     api_base: text,
     base_url: text,
     api_key: text,
+    api_version: dated,
+    custom_llm_provider: text,
+    extra_headers: z.record(z.string(), z.string()).optional().catch(undefined),
+    temperature: z.coerce.number().min(0).max(2).optional().catch(undefined),
+    top_p: z.coerce.number().min(0).max(1).optional().catch(undefined),
+    max_tokens: z.coerce.number().int().min(1).max(100_000_000).optional().catch(undefined),
     weight: amount,
     rpm: amount,
     tpm: amount,
@@ -31,7 +42,8 @@ const deployment = z.object({
       supports_function_calling: flag,
       ...prices,
     })
-    .default(() => ({})),
+    .nullish()
+    .transform((info) => info ?? {}),
 });
 
 const fallbacks = z
