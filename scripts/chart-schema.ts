@@ -9,7 +9,14 @@ export function chartSchema(): string {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Values of the chart weir',
     ...group(readChartValues(), {
+      // What Helm, and charts that have this one as a part, put beside the values.
       global: { type: 'object', description: 'Where the chart is part of another one.', additionalProperties: true },
+      enabled: {
+        type: ['boolean', 'null'],
+        description: 'For the `condition` of a chart that has this one as a part. This chart itself ignores it.',
+      },
+      tags: { type: 'object', description: 'For the `tags` of such a chart.', additionalProperties: true },
+      exports: { type: 'object', description: 'For the `import-values` of such a chart.', additionalProperties: true },
     }),
     definitions: definitions(),
   };

@@ -1,7 +1,8 @@
 // @suite long
-import { readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { envoyArguments } from '../../src/control/envoy/config/bootstrap.ts';
 import { readPortalSettings } from '../../src/process/settings/read-settings.ts';
@@ -103,7 +104,7 @@ const matrix: Readonly<Record<string, object>> = {
       { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' },
     ],
     extraEnv: [
-      { name: 'HTTPS_PROXY', value: 'http://proxy:3128' },
+      { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/weir/keys/ca.crt' },
       { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
       { name: 'OTEL_EXPORTER_OTLP_HEADERS', valueFrom: { secretKeyRef: { name: 'collector', key: 'headers' } } },
     ],
@@ -478,13 +479,13 @@ describe('the pod', () => {
       { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
       { name: 'OTEL_EXPORTER_OTLP_HEADERS', valueFrom: { secretKeyRef: { name: 'collector', key: 'headers' } } },
     ];
-    const proxy = { name: 'HTTPS_PROXY', value: 'http://proxy:3128' };
-    const { spec } = podOf(objectsIn(await template({ extraEnv: [proxy, ...variables] })));
+    const other = { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/weir/keys/ca.crt' };
+    const { spec } = podOf(objectsIn(await template({ extraEnv: [other, ...variables] })));
     const given = (container: string) =>
       [...spec.initContainers, ...spec.containers]
         .find(({ name }) => name === container)
-        ?.env?.filter(({ name }) => /^(OTEL_|HTTPS_PROXY)/.test(name));
-    expect(given('service')).toEqual([proxy, ...variables]);
+        ?.env?.filter(({ name }) => /^(OTEL_|NODE_EXTRA_CA_CERTS)/.test(name));
+    expect(given('service')).toEqual([other, ...variables]);
     expect(given('bootstrap')).toEqual(variables);
     expect(given('envoy') ?? []).toEqual([]);
   });
@@ -684,4 +685,35 @@ describe('the workload', () => {
     const called = names(objectsIn(await template({ ...everything, fullnameOverride: 'edge' }, { name: 'one' })));
     expect(called.filter((name) => one.includes(name))).toEqual([]);
   });
+});
+
+/** A chart that has ours as a part, as Helm wants it. */
+function umbrella(values: object): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-umbrella-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  cpSync(chart, join(folder, 'charts', 'weir'), { recursive: true });
+  const part = { name: 'weir', version: '>=0', condition: 'weir.enabled', tags: ['gateway'] };
+  const head = { apiVersion: 'v2', name: 'platform', version: '1.0.0', dependencies: [part] };
+  writeFileSync(join(folder, 'Chart.yaml'), JSON.stringify(head));
+  writeFileSync(join(folder, 'values.yaml'), JSON.stringify(values));
+  return folder;
+}
+
+test.each([
+  ['its condition', { weir: { enabled: true } }],
+  ['global values', { global: { imageRegistry: 'registry.example.com' }, weir: { enabled: true } }],
+  ['tags', { tags: { gateway: true }, weir: { tags: { gateway: true } } }],
+  ['exported values', { weir: { enabled: true, exports: { data: { a: 1 } } } }],
+])('is a part of another chart, with %s', async (_, values) => {
+  const { code, stdout, stderr } = await helm(['template', 'platform', umbrella(values)]);
+  expect({ code, stderr }).toMatchObject({ code: 0, stderr: '' });
+  expect(objectsIn(stdout).length).toBeGreaterThan(0);
+});
+
+test('is left out of another chart by its condition, and refuses a misspelt value there, too', async () => {
+  const off = await helm(['template', 'platform', umbrella({ weir: { enabled: false } })]);
+  expect(objectsIn(off.stdout)).toEqual([]);
+  const { code, stderr } = await helm(['template', 'platform', umbrella({ weir: { enabled: true, replica: 2 } })]);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain("additional properties 'replica' not allowed");
 });
