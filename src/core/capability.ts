@@ -1,5 +1,5 @@
 import type { EngineName } from './engine-name.ts';
-import { type ParameterName, parameterNames } from './parameters.ts';
+import { type ParameterName, parameterNames, type Sampling } from './parameters.ts';
 import { type Message, type ReasoningEffort, toolChoiceWords } from './request.ts';
 
 export const toolChoiceForms = [...toolChoiceWords, 'named'] as const;
@@ -51,9 +51,17 @@ export interface ReasoningControl {
   readonly budget: boolean;
 }
 
+/** Two tags of an operator's own. */
+export interface TagPair {
+  readonly open: string;
+  readonly close: string;
+}
+
 /** Tag sets by name, for tables and manifests. */
 export interface InlineReasoningNames {
   readonly tags: readonly TagSetName[];
+  /** Tags that no set has. */
+  readonly pairs?: readonly TagPair[] | undefined;
   /** The end of the prompt opens the reasoning, so only the closing tag is in the answer. */
   readonly implicitOpen: boolean;
 }
@@ -119,6 +127,10 @@ export interface RequestTarget {
   readonly upstreamModel: string;
   /** Optional parameters to send; the others are left out. */
   readonly parameters: readonly ParameterName[];
+  /** The operator's values for parameters: those that the caller left open, and those that are above a bound. */
+  readonly sampling?: Sampling | undefined;
+  /** The operator's cap: the default if the caller sent none, and the bound. A lower one of the caller's is sent. */
+  readonly maxOutputTokens?: number | undefined;
   /** Set when no tool may be called and the engine has no parameter to forbid calls. The engine then gets no tools. */
   readonly withholdsTools?: true | undefined;
   /** Divides the engine's prefix cache: prompts with different salts share nothing. Absent: all prompts may share it. */
@@ -153,6 +165,10 @@ const harmony = (channel: string): string => `<|start|>assistant<|channel|>${cha
 export const tagSets = {
   /** DeepSeek, Qwen3, GLM, MiniMax, Kimi K2, Nemotron and most others. */
   think: { open: ['<think>'], close: ['</think>'] },
+  /** Granite, fine-tunes of Llama and others that were taught their own words. */
+  reasoning: { open: ['<reasoning>'], close: ['</reasoning>'] },
+  thinking: { open: ['<thinking>'], close: ['</thinking>'] },
+  thought: { open: ['<thought>'], close: ['</thought>'] },
   /** Seed-OSS. */
   seed: { open: ['<seed:think>'], close: ['</seed:think>'] },
   /** Kimi-VL, Kimi-Dev. */

@@ -37,6 +37,36 @@ describe.each(customResources)('$kind', (resource) => {
   });
 });
 
+/** The fields of lists that have a default. */
+function defaultsInLists(
+  { properties = {}, items, ...schema }: OpenApiSchema,
+  path = '',
+  inList = false,
+): readonly string[] {
+  return [
+    ...(inList && 'default' in schema ? [path] : []),
+    ...Object.entries(properties).flatMap(([name, inner]) => defaultsInLists(inner, `${path}.${name}`, inList)),
+    ...(items === undefined ? [] : defaultsInLists(items, `${path}[]`, true)),
+  ];
+}
+
+test.each(customResources)(
+  '$kind has no default inside a list, which Argo CD would show as a difference for ever',
+  (resource) => {
+    expect(defaultsInLists(explained(resource))).toEqual([]);
+  },
+);
+
+test('finds a default inside a list, and inside a group of a list', () => {
+  const schema: OpenApiSchema = {
+    properties: {
+      a: { default: 1 },
+      list: { items: { properties: { b: { default: 2 }, c: { properties: { d: { default: {} } } } } } },
+    },
+  };
+  expect(defaultsInLists(schema)).toEqual(['.list[].b', '.list[].c.d']);
+});
+
 test('finds a field without a description, with a word in place of a sentence, and inside a list', () => {
   const schema = z.strictObject({
     good: z.string().meta({ description: 'Name of the Secret.' }),

@@ -138,19 +138,20 @@ export function openApiSchema(schema: z.ZodType): OpenApiSchema {
 }
 
 /**
+ * No field inside a list has a default, because a list that the API server adds to differs from its author's for ever: Argo CD would show
+ * OutOfSync. Such a default is applied when the object is read.
+ *
  * Unknown fields are refused by field validation and pruned, never by `additionalProperties`, which a structural schema
  * must not have. The default `{}` of a group is written out with the defaults of its fields, because the API server
  * checks the rules against the default as it is written. The bounds of a whole number and of a text are in one schema:
  * each applies only to values of its own type.
  */
-function structural({
-  additionalProperties,
-  propertyNames: _,
-  properties,
-  items,
-  anyOf,
-  ...rest
-}: OpenApiSchema): OpenApiSchema {
+function structural(
+  { additionalProperties, propertyNames: _, properties, items, anyOf, ...all }: OpenApiSchema,
+  place: 'in a list' | 'outside' = 'outside',
+): OpenApiSchema {
+  const { default: usual, ...others } = all;
+  const rest: OpenApiSchema = usual === undefined || place === 'in a list' ? others : all;
   if (rest[intOrStringKey] === true) {
     return (anyOf ?? []).reduce<OpenApiSchema>(
       (merged, { type: _type, ...bounds }) => ({ ...bounds, ...merged }),
@@ -160,9 +161,11 @@ function structural({
   const schema: OpenApiSchema = {
     ...rest,
     ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, structural(value)])),
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, value]) => [name, structural(value, place)]),
+      ),
     }),
-    ...(items && { items: structural(items) }),
+    ...(items && { items: structural(items, 'in a list') }),
     // A map of texts, such as labels.
     ...(isObject(additionalProperties) && { additionalProperties }),
   };

@@ -66,9 +66,12 @@ export function declaredCapabilities(engine: EngineName, given: CapabilityOverri
 /** How to find reasoning in a route's text; undefined if there is none. */
 export function inlineReasoningOf({ route, target }: PlannedRoute): InlineReasoning | undefined {
   const inline = capabilitiesOf(route).inlineReasoning;
-  if (inline === undefined || inline.tags.length === 0) return undefined;
+  if (inline === undefined) return undefined;
+  const own = (inline.pairs ?? []).map(({ open, close }) => ({ open: [open], close: [close] }));
+  const tags = [...inline.tags.map((name) => tagSets[name]), ...own];
+  if (tags.length === 0) return undefined;
   return {
-    tags: inline.tags.map((name) => tagSets[name]),
+    tags,
     // With reasoning switched off, the template closes the tag that it opens: the answer begins at once.
     implicitOpen: inline.implicitOpen && target.reasoning?.enabled !== false,
   };

@@ -9,14 +9,34 @@ import {
 } from '../../../core/capability.ts';
 import { parameterNames } from '../../../core/parameters.ts';
 import { reasoningEfforts } from '../../../core/request.ts';
-import { withRules } from './fields.ts';
+import { shaped, withRules } from './fields.ts';
+
+const tag = shaped(
+  z.string().min(1).max(64),
+  /^[^ \t\r\n]([^\r\n]*[^ \t\r\n])?$/,
+  'expected a text on one line that neither begins nor ends with a space, such as "<my-thoughts>"',
+);
 
 const inlineReasoning = withRules(
   z.strictObject({
     tags: z
       .array(z.enum(tagSetNames))
-      .max(6)
-      .meta({ description: 'Tags to look for; none turns the table’s entry off.', example: ['think'] }),
+      .max(tagSetNames.length)
+      .default([])
+      .meta({
+        description: 'Known sets of tags to look for; with no pairs either, the table’s entry is off. Default: none.',
+        example: ['think'],
+      }),
+    pairs: z
+      .array(
+        z.strictObject({
+          open: tag.meta({ description: 'Tag that opens the reasoning.', example: '<my-thoughts>' }),
+          close: tag.meta({ description: 'Tag that ends the reasoning.', example: '</my-thoughts>' }),
+        }),
+      )
+      .max(8)
+      .optional()
+      .meta({ description: 'Tags that no set has. No tag may be the beginning of another one. Default: none.' }),
     implicitOpen: z.boolean().default(false).meta({
       description: 'The prompt itself opens the reasoning, so that only the closing tag comes. Default false.',
       example: true,
@@ -26,9 +46,17 @@ const inlineReasoning = withRules(
     {
       field: ['implicitOpen'],
       reason: 'Invalid',
-      message: 'expected only with tags',
-      holds: ({ tags, implicitOpen }) => !implicitOpen || tags.length > 0,
-      cel: '!self.implicitOpen || size(self.tags) > 0',
+      message: 'expected only with tags or pairs',
+      holds: ({ tags, pairs = [], implicitOpen }) => !implicitOpen || tags.length + pairs.length > 0,
+      cel: '!has(self.implicitOpen) || !self.implicitOpen || (has(self.tags) && size(self.tags) > 0) || (has(self.pairs) && size(self.pairs) > 0)',
+    },
+    {
+      field: ['pairs'],
+      reason: 'Invalid',
+      message: 'expected no opening tag that is the beginning of another one',
+      holds: ({ pairs = [] }) =>
+        pairs.every(({ open }, at) => pairs.every((other, index) => index === at || !other.open.startsWith(open))),
+      cel: '!has(self.pairs) || self.pairs.all(one, self.pairs.filter(other, other.open.startsWith(one.open)).size() == 1)',
     },
   ],
 );

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type InlineReasoning, type TagSet, tagSetNames, tagSets } from '../../../core/capability.ts';
+import { plannedOf } from '../../../../test/support/route-of.ts';
+import { inlineReasoningOf } from '../../engines/engines.ts';
 import { createTagSplitter, type SortedText } from './split-tags.ts';
 
 interface Sorted {
@@ -42,7 +44,7 @@ const rows: readonly (readonly [what: string, said: string, reasoning: string, t
   ],
   ['a closing tag first of all', '</think>Yes.', '', '</think>Yes.'],
   ['an opening tag inside reasoning', '<think>a <think> b</think>c', 'a <think> b', 'c'],
-  ['something like a tag', '<thinking>a</thinking>', '', '<thinking>a</thinking>'],
+  ['something like a tag', '<thinker>a</thinker>', '', '<thinker>a</thinker>'],
   ['something like a closing tag', '<think>a </thinker> </ think></think>b', 'a </thinker> </ think>', 'b'],
   ['Kimi’s tags', '◁think▷Hm.◁/think▷Yes.', 'Hm.', 'Yes.'],
   ['Magistral’s tags', '[THINK]Hm.[/THINK]Yes.', 'Hm.', 'Yes.'],
@@ -179,5 +181,34 @@ describe('text, however it is cut,', () => {
         });
       }),
     );
+  });
+});
+
+describe('tags that an operator names', () => {
+  const pairs = [
+    { open: '<my-thoughts>', close: '</my-thoughts>' },
+    { open: '◇denken◇', close: '◇/denken◇' },
+    { open: '###Reasoning###', close: '###Answer###' },
+  ];
+  const rows = [
+    ...pairs.map((pair) => [pair.open, { tags: [], pairs }, pair] as const),
+    ...(['reasoning', 'thinking', 'thought'] as const).map(
+      (name) => [name, { tags: [name] }, { open: `<${name}>`, close: `</${name}>` }] as const,
+    ),
+  ];
+
+  it.each(rows)('%s: the reasoning leaves the text, wherever the text is cut', (_, named, { open, close }) => {
+    const capabilities = { inlineReasoning: { ...named, implicitOpen: false } };
+    const inline = inlineReasoningOf(plannedOf('a', { capabilities }));
+    if (inline === undefined) throw new Error('no tags');
+    const said = `${open}Hm.${close}Yes.`;
+    for (let at = 0; at <= said.length; at += 1)
+      expect(sort([said.slice(0, at), said.slice(at)], inline)).toEqual({ reasoning: 'Hm.', text: 'Yes.' });
+  });
+
+  it('are not looked for where none is named', () => {
+    expect(inlineReasoningOf(plannedOf('a'))).toBeUndefined();
+    const capabilities = { inlineReasoning: { tags: [], implicitOpen: false } };
+    expect(inlineReasoningOf(plannedOf('a', { capabilities }))).toBeUndefined();
   });
 });
