@@ -71,6 +71,7 @@ function taken(schema: OpenApiSchema): string {
   if (schema[intOrStringKey] === true && shape !== undefined) return prose(shape);
   const words: Readonly<Record<string, string>> = {
     string: `${shape === undefined ? 'text' : prose(shape)}; ${between(minLength, maxLength)} characters`,
+    number: `number, ${schema['exclusiveMinimum'] === true ? `above ${minimum}, at most ${maximum}` : between(minimum, maximum)}`,
     integer: maximum === Number.MAX_SAFE_INTEGER ? 'whole number' : `whole number, ${between(minimum, maximum)}`,
     array: type === 'array' ? listInWords(items, between(minItems, maxItems)) : '',
     object: 'group',
@@ -201,7 +202,7 @@ export const customResourcesPage =
 
 Weir has ${customResources.length} kinds. The catalog is a Model, which is offered to callers, and a Backend, which serves it. The accounts are a
 Workspace, which pays, an ApiKey, and a Credit ([accounts-in-git.md](accounts-in-git.md)). All are namespaced, in the group
-\`${group}\`, version \`${version}\`. A gateway reads one namespace, and there the Secrets that its Backends name.
+\`${group}\`, version \`${version}\`. A gateway reads one namespace, and there the Secrets and ConfigMaps that its Backends name.
 A manifest folder (\`--manifests\`) has the same objects with the same rules. One field is different: \`service\` needs a
 cluster ([kubernetes.md](kubernetes.md#which-pods-serve)).
 
@@ -214,13 +215,20 @@ kubectl explain model.spec.routes     # this page, in the terminal
 
 ${example}
 
+[examples/kubernetes/hosted.yaml](../examples/kubernetes/hosted.yaml) has the fields for providers and for networks of
+companies: credentials in other headers, a query, client certificates, a forward proxy, limits of silence, defaults.
+
 - Prices are in quotes, so that no reader rounds them.
 - kubectl refuses an unknown field by default (\`--validate=strict\`). Without this option, the API server drops the field
   silently.
 - A field without a value (\`tls:\`) means the same as a missing field.
+- No field inside a list has a default at the API server: a list is stored as it was applied, so that Argo CD sees no
+  difference.
+- What a Backend adds to requests never replaces what a caller said: \`requests.defaults\` fill what is absent, and
+  \`requests.bounds\` only lower a value. Headers that HTTP or Weir sets itself are refused.
 - A server-side apply merges \`routes\` by \`backend\`, so two field managers can each own some routes.
 - A bad object never breaks a good one, nor its own last good version. Some mistakes cannot be known to the API server: a
-  missing Backend or Secret, an id that is in use. The conditions report them.
+  missing Backend, Secret or ConfigMap, an id that is in use. The conditions report them.
 - A Model leaves with 14 days' notice, by \`retireAt\` or by deletion. The annotation \`${group}/waive-notice: "true"\`
   removes the notice. In a manifest folder \`retireAt\` works in the same way: \`announcements.json\` in the data folder
   has the time when it was first seen. If you delete the file of a Model, the Model leaves at once.

@@ -7,11 +7,12 @@ import type {
   SystemMessages,
   ToolChoiceForm,
 } from './capability.ts';
-import type { EndpointSource } from './endpoint.ts';
+import type { EndpointSource, HostPort } from './endpoint.ts';
 import { type EngineName, providerEngines } from './engine-name.ts';
+import type { Headers } from './headers.ts';
 import type { Prices } from './money.ts';
-import type { ParameterName } from './parameters.ts';
-import type { ReasoningEffort } from './request.ts';
+import type { ParameterName, Sampling } from './parameters.ts';
+import type { ReasoningAsk, ReasoningEffort } from './request.ts';
 
 export const modalities = ['text', 'image'] as const;
 type Modality = (typeof modalities)[number];
@@ -25,10 +26,11 @@ export interface Cluster {
   /** Name of the Backend that the cluster was made from, for operators' metrics. */
   readonly backend: string;
   readonly endpoints: EndpointSource;
-  readonly tls:
-    | { readonly mode: 'Disabled' }
-    | { readonly mode: 'System'; readonly serverName: string }
-    | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
+  readonly tls: { readonly mode: 'Disabled' } | VerifiedTls;
+  /** Host header of requests and health checks. Absent: the endpoint's own. */
+  readonly host?: string | undefined;
+  /** The forward proxy on the way to the endpoints. `authorization`: its credentials, a secret. */
+  readonly proxy?: (HostPort & { readonly authorization?: string | undefined }) | undefined;
   readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number } | undefined;
   /**
    * Calls to this cluster name no endpoint, and Envoy chooses one. Absent: calls name an endpoint, and the service
@@ -39,6 +41,25 @@ export interface Cluster {
   readonly maxConcurrentRequests?: number | undefined;
 }
 
+type VerifiedTls = ({ readonly mode: 'System' } | { readonly mode: 'Custom'; readonly ca: string }) & {
+  readonly serverName: string;
+  /** PEM of the certificate that is shown to the engine. The key is a secret: it is never logged. */
+  readonly client?: { readonly certificate: string; readonly key: string } | undefined;
+};
+
+/** Limits of an engine's silence, milliseconds. Absent: those of the service. */
+export interface Timeouts {
+  readonly firstOutputMs?: number | undefined;
+  readonly idleMs?: number | undefined;
+}
+
+/** The part of a request that an operator may set where the caller left it open, or bound. */
+export interface RequestValues {
+  readonly sampling: Sampling;
+  readonly maxOutputTokens?: number | undefined;
+  readonly reasoning?: ReasoningAsk | undefined;
+}
+
 /** Serving capacity: one engine deployment behind one Envoy cluster. */
 export interface Backend {
   readonly name: string;
@@ -46,8 +67,15 @@ export interface Backend {
   readonly cluster: Cluster;
   /** Path prefix before `/chat/completions`, such as `/v1`; never ends with a slash. */
   readonly path: string;
-  /** Value of the Authorization header. A secret: it is never logged. */
-  readonly authorization?: string | undefined;
+  /** Headers of every request: the credential, then the others. Secrets: they are never logged. */
+  readonly headers?: Headers | undefined;
+  /** Query of every request, such as `?api-version=1`. A secret, as the headers are. */
+  readonly query?: string | undefined;
+  readonly timeouts?: Timeouts | undefined;
+  /** Values for what a caller leaves open. */
+  readonly defaults?: RequestValues | undefined;
+  /** Upper bounds. A lower value of the caller's stays. */
+  readonly bounds?: RequestValues | undefined;
   /** Most attempts at a time, on all endpoints together. The field below limits the attempts on each endpoint. */
   readonly maxConcurrentRequests?: number | undefined;
   readonly maxConcurrentRequestsPerEndpoint?: number | undefined;

@@ -133,7 +133,7 @@ test('an API server that is away for 30 seconds stops nothing, and its age can b
   await cluster.model('after');
   await expect.poll(models, polling).toEqual(['test/after', 'test/good']);
   await expect
-    .poll(() => snapshot().models.get('test/good')?.routes[0]?.backend.authorization, polling)
+    .poll(() => snapshot().models.get('test/good')?.routes[0]?.backend.headers?.[0]?.[1], polling)
     .toBe('Bearer second');
   await expect.poll(() => cluster.condition('models', 'after', 'Servable'), polling).toBe('True RoutesReady');
   // Each reason is said once, not with every try.
@@ -161,7 +161,7 @@ test('a start without an API server serves the last catalog, says how old it is,
   await server.kill();
   const { models, log, ageMs, snapshot } = await start();
   expect(models()).toEqual(['test/good']);
-  expect(snapshot().models.get('test/good')?.routes[0]?.backend.authorization).toBe('Bearer first');
+  expect(snapshot().models.get('test/good')?.routes[0]?.backend.headers?.[0]?.[1]).toBe('Bearer first');
   expect(ageMs()).toBeGreaterThan(0);
   expect(log().join('\n')).toMatch(/"ageSeconds":\d+.*serving the catalog kept on disk/);
   await server.start();
@@ -176,7 +176,7 @@ test('an object that turned bad while nobody served keeps serving as it last was
   await replica?.close();
   await cluster.backend('vllm-a', { credentials: { secretRef: { name: 'gone', key: 'key' } } });
   const { snapshot } = await start();
-  expect(snapshot().models.get('test/good')?.routes[0]?.backend.authorization).toBe('Bearer first');
+  expect(snapshot().models.get('test/good')?.routes[0]?.backend.headers?.[0]?.[1]).toBe('Bearer first');
   await expect
     .poll(() => cluster.condition('backends', 'vllm-a', 'Programmed'), polling)
     .toMatch(/^False LastGoodServes/);

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const polling = { interval: 50 };
 const authorization = (): string | undefined =>
-  replica?.snapshot().models.get('test/good')?.routes[0]?.backend.authorization;
+  replica?.snapshot().models.get('test/good')?.routes[0]?.backend.headers?.[0]?.[1];
 
 async function start(kubeconfig = kubernetes.kubeconfig): Promise<TestReplica> {
   replica = await startTestReplica({ kubeconfig, namespace, data: folder });

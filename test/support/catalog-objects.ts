@@ -27,6 +27,10 @@ export function secret(name: string, values: Fields): CatalogObject {
   return { where: `Secret/${name}`, value };
 }
 
+export function configMap(name: string, data: Readonly<Record<string, string>>): CatalogObject {
+  return { where: `ConfigMap/${name}`, value: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data } };
+}
+
 function weirObject(kind: string, name: string, spec: Fields): CatalogObject {
   const value = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name }, spec };
   return { where: `${kind}/${name}`, value };

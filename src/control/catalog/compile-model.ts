@@ -56,7 +56,9 @@ function compileRoute(modelId: string, route: RouteSpec, backend: Backend): Rout
 }
 
 /** Removes the fields that are undefined. A spread of the result then overrides no value with undefined. */
-function withoutAbsent<T extends Record<string, unknown>>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+export function withoutAbsent<T extends Record<string, unknown>>(
+  given: T,
+): { [K in keyof T]?: Exclude<T[K], undefined> } {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the keys are those of the argument
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

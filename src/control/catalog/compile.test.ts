@@ -1,9 +1,13 @@
 import { describe, expect, it, test } from 'vitest';
-import { backend, goodBackendSpec, model, secret } from '../../../test/support/catalog-objects.ts';
+import { backend, configMap, goodBackendSpec, model, secret } from '../../../test/support/catalog-objects.ts';
+import { selfSigned } from '../../../test/support/self-signed.ts';
 import type { Backend, CatalogObject, Snapshot } from '../../core/catalog.ts';
 import { compile, keepObjects } from './compile.ts';
 
-const tokens = secret('tokens', { stringData: { a: 'sk-a' }, data: { a: btoa('loses'), b: btoa('sk-b\n') } });
+const tokens = secret('tokens', {
+  stringData: { a: 'sk-a', pair: 'user:pass word' },
+  data: { a: btoa('loses'), b: btoa('sk-b\n'), basic: btoa('user:secret\n') },
+});
 const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 
 function good(objects: readonly CatalogObject[], previous?: Snapshot): Snapshot {
@@ -14,7 +18,9 @@ function good(objects: readonly CatalogObject[], previous?: Snapshot): Snapshot 
 
 /** The one backend, through the one model. */
 function compiled(spec: Readonly<Record<string, unknown>>): Backend {
-  const snapshot = good([tokens, secret('ca', { stringData: { pem: ca } }), backend('vllm-a', spec), model('m')]);
+  const authorities = [secret('ca', { stringData: { pem: ca } }), configMap('ca', { pem: `${ca}of the company` })];
+  const client = secret('client', { stringData: { 'tls.crt': selfSigned.certificate, 'tls.key': selfSigned.key } });
+  const snapshot = good([tokens, ...authorities, client, backend('vllm-a', spec), model('m')]);
   return snapshot.models.get('qwen/qwen3-8b')!.routes[0]!.backend;
 }
 
@@ -171,7 +177,78 @@ describe('a backend', () => {
     ['a', 'Bearer sk-a'],
     ['b', 'Bearer sk-b'],
   ])('reads key %s of a Secret: stringData before data, without a final newline', (key, authorization) => {
-    expect(compiled({ credentials: { secretRef: { name: 'tokens', key } } }).authorization).toBe(authorization);
+    expect(compiled({ credentials: { secretRef: { name: 'tokens', key } } }).headers).toEqual([
+      ['authorization', authorization],
+    ]);
+  });
+
+  const tokenOf = (key: string) => ({ secretRef: { name: 'tokens', key } });
+
+  test.each([
+    ['Azure', { credentials: { ...tokenOf('a'), header: 'api-key' } }, [['api-key', 'sk-a']]],
+    ['a gateway', { credentials: { ...tokenOf('a'), header: 'X-API-Key' } }, [['x-api-key', 'sk-a']]],
+    ['a word of its own', { credentials: { ...tokenOf('a'), scheme: 'None' } }, [['authorization', 'sk-a']]],
+    [
+      'Bearer in another header',
+      { credentials: { ...tokenOf('a'), header: 'X-Auth', scheme: 'Bearer' } },
+      [['x-auth', 'Bearer sk-a']],
+    ],
+    [
+      'Basic',
+      { credentials: { ...tokenOf('basic'), scheme: 'Basic' } },
+      [['authorization', `Basic ${btoa('user:secret')}`]],
+    ],
+    [
+      'further headers beside it',
+      {
+        credentials: tokenOf('a'),
+        headers: [
+          { name: 'X-Org', value: 'team a' },
+          { name: 'cf-secret', ...tokenOf('b') },
+        ],
+      },
+      [
+        ['authorization', 'Bearer sk-a'],
+        ['x-org', 'team a'],
+        ['cf-secret', 'sk-b'],
+      ],
+    ],
+    ['headers alone', { headers: [{ name: 'x-org', value: 'a' }] }, [['x-org', 'a']]],
+    ['nothing', {}, undefined],
+  ])('writes the headers of %s', (_about, spec, headers) => {
+    expect(compiled(spec).headers).toEqual(headers);
+  });
+
+  test('writes a query, encoded, and another Host header', () => {
+    const query = [
+      { name: 'api-version', value: '2024-10-21' },
+      { name: 'q', value: 'a b&c=ü' },
+      { name: 'key', ...tokenOf('a') },
+    ];
+    const { query: written, cluster } = compiled({ query, host: 'LLM.example.com:8443' });
+    expect(written).toBe('?api-version=2024-10-21&q=a%20b%26c%3D%C3%BC&key=sk-a');
+    expect(cluster.host).toBe('llm.example.com:8443');
+  });
+
+  test('reads limits of silence, defaults and bounds', () => {
+    const requests = {
+      defaults: { temperature: 0.6, top_k: 20, max_tokens: 4096, reasoning_effort: 'none' },
+      bounds: { max_tokens: 8192, reasoning_effort: 'medium' },
+    };
+    expect(compiled({ timeouts: { firstOutputSeconds: 600 }, requests })).toMatchObject({
+      timeouts: { firstOutputMs: 600_000, idleMs: undefined },
+      defaults: { sampling: { temperature: 0.6, top_k: 20 }, maxOutputTokens: 4096, reasoning: { enabled: false } },
+      bounds: { sampling: {}, maxOutputTokens: 8192, reasoning: { enabled: true, effort: 'medium' } },
+    });
+  });
+
+  test('leads through a forward proxy, with its credentials', () => {
+    const proxy = { host: 'Proxy.example.', port: 3128, credentials: tokenOf('basic') };
+    expect(compiled({ proxy }).cluster.proxy).toEqual({
+      host: 'proxy.example',
+      port: 3128,
+      authorization: `Basic ${btoa('user:secret')}`,
+    });
   });
 
   test('carries what Envoy needs for TLS', () => {
@@ -185,6 +262,13 @@ describe('a backend', () => {
       mode: 'System',
       serverName: 'vllm-a.models.svc',
     });
+    const tls = { mode: 'Custom', caConfigMapRef: caSecretRef, clientCertificateSecretRef: { name: 'client' } };
+    expect(compiled({ tls }).cluster.tls).toEqual({
+      mode: 'Custom',
+      serverName: 'vllm-a.models.svc',
+      ca: `${ca}of the company`,
+      client: selfSigned,
+    });
   });
 });
 
@@ -195,6 +279,9 @@ describe('the name of a cluster', () => {
     ['tls', { tls: { mode: 'System' } }],
     ['health check', { healthCheck: { path: '/health' } }],
     ['capacity', { capacity: { maxConcurrentRequests: 3 } }],
+    ['Host header', { host: 'a' }],
+    ['proxy', { proxy: { host: 'a', port: 1 } }],
+    ['client certificate', { tls: { mode: 'System', clientCertificateSecretRef: { name: 'client' } } }],
   ])('changes with its %s', (_about, spec) => {
     expect(name(spec)).not.toBe(name({}));
   });
@@ -312,7 +399,7 @@ describe('with the previous snapshot', () => {
 
   test('keeps the credential of a backend whose Secret is gone', () => {
     const [route] = compile(before.slice(1), { previous }).snapshot.models.get('qwen/qwen3-8b')!.routes;
-    expect(route?.backend.authorization).toBe('Bearer sk-a');
+    expect(route?.backend.headers).toEqual([['authorization', 'Bearer sk-a']]);
   });
 
   test('without it the same objects serve only what is good', () => {

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../../core/catalog.ts';
 import { claimAliases, createdAt } from './aliases.ts';
-import { compileBackend, type CompiledBackend, secretsOf, type PodSupport } from './compile-backend.ts';
+import { compileBackend, type CompiledBackend, type PodSupport } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
 import { isObject } from '../../core/json.ts';
 import { createRemembered } from './remember.ts';
-import { referredSecrets } from './secrets.ts';
+import type { ConfigMapObject } from './resources/secret.ts';
+import { asSecret, referencesIn, referredSecrets } from './secrets.ts';
 
 /**
  * The cause of a problem. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or
@@ -115,6 +116,9 @@ function objectOf(result: ReadResult): CatalogObject {
   return result.kind === 'bad' ? result.object : result.read.object;
 }
 
+const secretOnce = createRemembered<CatalogObject, ReturnType<typeof asSecret>>();
+/** The same object as long as the ConfigMap does not change, so that its Backends are not compiled again. */
+const configMapOnce = ({ object, value }: Read<ConfigMapObject>) => secretOnce(object, [], () => asSecret(value));
 const backendOnce = createRemembered<CatalogObject, CompiledBackend>();
 const modelOnce = createRemembered<CatalogObject, CompiledModel>();
 
@@ -122,18 +126,22 @@ type Report = (object: CatalogObject, found: readonly CatalogProblem[]) => void;
 
 function compileBackends(reads: readonly ReadResult[], { collected, previous, pods }: BackendContext): BackendsInSight {
   const secretsRead = reads.flatMap((result) => (result.kind === 'Secret' ? [result.read] : []));
+  const configMapsRead = reads.flatMap((result) => (result.kind === 'ConfigMap' ? [result.read] : []));
   const named = ({ value }: { readonly value: { readonly metadata: { readonly name: string } } }): string =>
     value.metadata.name;
   const report: Report = (object, found) => collected.report(object, found, 'name-conflict');
   const byName = { nameOf: named, path: ['metadata', 'name'], report };
-  const secrets = new Map([...unique(secretsRead, byName)].map(([name, read]) => [name, read.value]));
-  for (const { object } of secretsRead) collected.setState(object, 'accepted');
+  const secrets = new Map([
+    ...[...unique(secretsRead, byName)].map(([name, read]) => [`Secret/${name}`, read.value] as const),
+    ...[...unique(configMapsRead, byName)].map(([name, read]) => [`ConfigMap/${name}`, configMapOnce(read)] as const),
+  ]);
+  for (const { object } of [...secretsRead, ...configMapsRead]) collected.setState(object, 'accepted');
   const backendsRead = reads.flatMap((result) => (result.kind === 'Backend' ? [result.read] : []));
 
   const usable = new Map<string, Backend>();
   const broken = new Map(reads.flatMap((result) => rawName(result, 'Backend').map((name) => [name, objectOf(result)])));
   for (const [name, { object, value }] of unique(backendsRead, byName)) {
-    const used = [pods, ...secretsOf(value.spec).map((secret) => secrets.get(secret.name))];
+    const used = [pods, ...referencesIn(value.spec).map(({ kind, name: of }) => secrets.get(`${kind}/${of}`))];
     const compiled = backendOnce(object, used, () => compileBackend(name, value.spec, { secrets, pods }));
     if (compiled.ok) {
       usable.set(name, compiled.backend);
@@ -293,8 +301,7 @@ export function keepObjects(results: ObjectResults, before: readonly CatalogObje
     kept.set(object.where, last);
     old.push(last);
   }
-  for (const name of referredSecrets(old).keys()) {
-    const where = `Secret/${name}`;
+  for (const where of referredSecrets(old).keys()) {
     const secret = earlier.get(where);
     if (secret !== undefined && !kept.has(where)) kept.set(where, secret);
   }

@@ -13,7 +13,7 @@ import {
 } from './resources/accounts.ts';
 import { type BackendResource, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelResource, modelSchema } from './resources/model.ts';
-import { type SecretObject, secretSchema } from './resources/secret.ts';
+import { type ConfigMapObject, configMapSchema, type SecretObject, secretSchema } from './resources/secret.ts';
 
 /** The value of an object that passed its schema, and the object itself, for messages to its author. */
 export interface Read<Value> {
@@ -30,6 +30,7 @@ export type ReadResult =
   | { readonly kind: 'Backend'; readonly read: Read<BackendResource>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Model'; readonly read: ReadModel; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Secret'; readonly read: Read<SecretObject>; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'ConfigMap'; readonly read: Read<ConfigMapObject>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Workspace'; readonly read: Read<WorkspaceResource>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'ApiKey'; readonly read: Read<ApiKeyResource>; readonly problems: readonly CatalogProblem[] }
   | { readonly kind: 'Credit'; readonly read: Read<CreditResource>; readonly problems: readonly CatalogProblem[] }
@@ -56,7 +57,7 @@ export function checkObject(object: CatalogObject): readonly CatalogProblem[] {
 
 const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, readonly Kind[]>([
   ['weir.dev/v1alpha1', ['Backend', 'Model', 'Workspace', 'ApiKey', 'Credit']],
-  ['v1', ['Secret']],
+  ['v1', ['Secret', 'ConfigMap']],
 ]);
 
 function read(object: CatalogObject): ReadResult {
@@ -70,7 +71,7 @@ function read(object: CatalogObject): ReadResult {
     return bad([{ path: [], message: 'expected an object with apiVersion, kind, metadata and spec' }]);
   const kinds = kindsByVersion.get(value['apiVersion']);
   if (kinds === undefined) {
-    return bad([{ path: ['apiVersion'], message: 'expected "weir.dev/v1alpha1" or "v1" (Secret)' }]);
+    return bad([{ path: ['apiVersion'], message: 'expected "weir.dev/v1alpha1" or "v1" (Secret, ConfigMap)' }]);
   }
   const kind = kinds.find((name) => name === value['kind']);
   switch (kind) {
@@ -92,6 +93,10 @@ function read(object: CatalogObject): ReadResult {
     }
     case 'Secret': {
       const parsed = parse(secretSchema, value);
+      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
+    }
+    case 'ConfigMap': {
+      const parsed = parse(configMapSchema, value);
       return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
     }
     case 'Model': {

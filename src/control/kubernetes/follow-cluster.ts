@@ -7,6 +7,7 @@ import {
   type Collection,
   type CollectionOptions,
   followCollection,
+  type ListPage,
   reportTroubleChanges,
   type Trouble,
 } from './collection.ts';
@@ -24,7 +25,7 @@ interface FollowClusterOptions {
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** The Secrets that a Backend refers to. */
+  /** The Secrets and ConfigMaps that Backends refer to. */
   readonly secretsOf: (backends: readonly KubeObject[]) => WantedKeys;
   /** Called with every reading, the first one included, once all of it has been listed. Must not throw. */
   readonly onReading: (reading: KubeReading) => void;
@@ -44,7 +45,7 @@ const maxQuietMs = 250;
 /** Longest wait for a Secret: a Backend may arrive before the role that allows us to read its Secret. */
 const secretsMs = 3_000;
 
-/** Follows the Models and Backends of a namespace, and the Secrets that these objects name. */
+/** Follows the Models and Backends of a namespace, and the Secrets and ConfigMaps that these objects name. */
 export function followCluster(options: FollowClusterOptions): ClusterFollower {
   const { client, namespace, clock, random } = options;
   const shared = { client, clock, random, onChange: noticed };
@@ -105,7 +106,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
     new Map<string, Collection<unknown>>([
       ['models', models],
       ['backends', backends],
-      ...[...secrets.collections()].map(([name, secret]) => [`secrets/${name}`, secret] as const),
+      ...[...secrets.collections()].map(([place, secret]) => [subjectOf(place), secret] as const),
     ]);
 
   return {
@@ -127,7 +128,7 @@ function sorted(collection: Collection<KubeObject>): readonly KubeObject[] {
   return [...collection.items().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The Secrets that Backends refer to, each with its wanted keys. */
+/** The Secrets and ConfigMaps that Backends refer to, by kind and name (`Secret/vllm-a`), each with its wanted keys. */
 type WantedKeys = ReadonlyMap<string, ReadonlySet<string>>;
 
 interface SecretsOptions extends Pick<CollectionOptions<never>, 'clock' | 'random'> {
@@ -136,12 +137,16 @@ interface SecretsOptions extends Pick<CollectionOptions<never>, 'clock' | 'rando
   readonly namespace: string;
 }
 
+/** The subject of troubles: `secrets/vllm-a`. */
+const subjectOf = (place: string): string => place.toLowerCase().replace('/', 's/');
+
+/** Secrets and ConfigMaps. */
 interface Secrets {
-  /** Follows these Secrets from now on, and no others. */
+  /** Follows these from now on, and no others. */
   readonly want: (wanted: WantedKeys) => void;
-  /** The Secrets with their wanted keys, as far as they exist: the same object as long as none of its keys changes. */
+  /** Them with their wanted keys, as far as they exist: the same object as long as none of its keys changes. */
   readonly objects: () => readonly CatalogObject[];
-  /** The Secrets that are followed, by name. */
+  /** Those that are followed, by kind and name. */
   readonly collections: () => ReadonlyMap<string, Collection<unknown>>;
   readonly close: () => Promise<void>;
 }
@@ -162,6 +167,20 @@ const rawSecret = z.object({
   data: z.record(z.string(), z.string()).nullish(),
 });
 
+/** How each kind is listed. */
+const lists: Readonly<Record<string, { readonly plural: string; readonly list: SecretList }>> = {
+  Secret: { plural: 'secrets', list: (core, page, signal) => core.listNamespacedSecret(page, abortedBy(signal)) },
+  ConfigMap: {
+    plural: 'configmaps',
+    list: (core, page, signal) => core.listNamespacedConfigMap(page, abortedBy(signal)),
+  },
+};
+type SecretList = (
+  core: KubeClient['core'],
+  page: ListPage & { readonly namespace: string },
+  signal: AbortSignal,
+) => Promise<unknown>;
+
 function readSecret(raw: unknown, known: ReadonlyMap<string, Item>): { readonly name: string; readonly item: Item } {
   const { metadata, data } = rawSecret.parse(raw);
   const { name, resourceVersion } = metadata;
@@ -170,7 +189,7 @@ function readSecret(raw: unknown, known: ReadonlyMap<string, Item>): { readonly 
 }
 
 /**
- * Follows Secrets by name, each with a watch of its own that selects just that Secret. The other Secrets of the namespace are
+ * Follows Secrets and ConfigMaps by name, each with a watch of its own that selects just that one. The others of the namespace are
  * never read, so that a role may grant access to single names.
  */
 function followSecrets(options: SecretsOptions): Secrets {
@@ -178,48 +197,51 @@ function followSecrets(options: SecretsOptions): Secrets {
   const followed = new Map<string, Followed>();
   const ending = new Set<Promise<void>>();
 
-  function drop(name: string, { collection }: Followed): void {
-    followed.delete(name);
+  function drop(place: string, { collection }: Followed): void {
+    followed.delete(place);
     const ended = collection.close().finally(() => ending.delete(ended));
     ending.add(ended);
   }
 
   return {
     want: (wanted) => {
-      for (const [name, secret] of followed) if (!wanted.has(name)) drop(name, secret);
-      for (const [name, keys] of wanted) {
-        const known = followed.get(name);
+      for (const [place, secret] of followed) if (!wanted.has(place)) drop(place, secret);
+      for (const [place, keys] of wanted) {
+        const known = followed.get(place);
+        const [kind = '', name = ''] = place.split('/');
+        const listed = lists[kind];
         if (known !== undefined) known.keys = keys;
-        else {
+        else if (listed !== undefined) {
           const collection = followCollection<Item>({
             ...options,
             kind: {
-              path: `/api/v1/namespaces/${namespace}/secrets`,
-              list: (page, signal) => client.core.listNamespacedSecret({ namespace, ...page }, abortedBy(signal)),
+              path: `/api/v1/namespaces/${namespace}/${listed.plural}`,
+              list: (page, signal) => listed.list(client.core, { namespace, ...page }, signal),
             },
             selected: { fieldSelector: `metadata.name=${name}` },
             read: readSecret,
           });
-          followed.set(name, { keys, collection, last: undefined });
+          followed.set(place, { keys, collection, last: undefined });
         }
       }
     },
-    objects: () => [...followed].flatMap(([name, secret]) => objectOf(name, secret) ?? []),
-    collections: () => new Map([...followed].map(([name, { collection }]) => [name, collection])),
+    objects: () => [...followed].flatMap(([place, secret]) => objectOf(place, secret) ?? []),
+    collections: () => new Map([...followed].map(([place, { collection }]) => [place, collection])),
     close: async () => {
-      for (const [name, secret] of followed) drop(name, secret);
+      for (const [place, secret] of followed) drop(place, secret);
       await Promise.all(ending);
     },
   };
 }
 
-function objectOf(name: string, secret: Followed): CatalogObject | undefined {
+function objectOf(where: string, secret: Followed): CatalogObject | undefined {
+  const [kind = '', name = ''] = where.split('/');
   const item = secret.collection.items().get(name);
   if (item === undefined) return undefined;
   const data = Object.fromEntries(Object.entries(item.data).filter(([key]) => secret.keys.has(key)));
   const text = JSON.stringify(data);
   if (secret.last?.text === text) return secret.last.object;
-  const object = { where: `Secret/${name}`, value: { apiVersion: 'v1', kind: 'Secret', metadata: { name }, data } };
+  const object = { where, value: { apiVersion: 'v1', kind, metadata: { name }, data } };
   secret.last = { text, object };
   return object;
 }

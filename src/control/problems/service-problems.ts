@@ -187,16 +187,23 @@ export function edgeCertificate({
 const pemOfOne = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The CA certificates that verify a Backend. The bundle is valid until its last certificate expires. Undefined: the
- * Backend has no bundle of its own.
+ * The certificates of a Backend: those of the authorities that it trusts, which are valid until the last one expires, and the one that
+ * Weir shows, with its chain, which is valid until the first one expires.
  */
-export function trustedCertificate({ backend, tls }: Cluster): ObservedCertificate | undefined {
-  if (tls.mode !== 'Custom') return undefined;
-  const ends = [...tls.ca.matchAll(pemOfOne)].flatMap(([pem]) => endOf(pem));
-  if (ends.length === 0) return undefined;
-  const what = `${ends.length === 1 ? 'The CA certificate' : 'The last CA certificate'} of spec.tls.caSecretRef`;
-  return { object: `Backend/${backend}`, what, expiresAt: Math.max(...ends) };
+export function certificatesOf({ backend, tls }: Cluster): readonly ObservedCertificate[] {
+  if (tls.mode === 'Disabled') return [];
+  const object = `Backend/${backend}`;
+  const trusted = tls.mode === 'Custom' ? endsOf(tls.ca) : [];
+  const shown = tls.client === undefined ? [] : endsOf(tls.client.certificate);
+  const ca = trusted.length === 1 ? 'The CA certificate of spec.tls' : 'The last CA certificate of spec.tls';
+  const client = 'The client certificate of spec.tls';
+  return [
+    ...(trusted.length === 0 ? [] : [{ object, what: ca, expiresAt: Math.max(...trusted) }]),
+    ...(shown.length === 0 ? [] : [{ object, what: client, expiresAt: Math.min(...shown) }]),
+  ];
 }
+
+const endsOf = (bundle: string): readonly number[] => [...bundle.matchAll(pemOfOne)].flatMap(([pem]) => endOf(pem));
 
 function endOf(pem: string): readonly number[] {
   try {

@@ -144,7 +144,7 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
 function secretsIn({ objects }: CatalogReading): Secrets {
   const found = objects.map(readObject).flatMap((result) => (result.kind === 'Secret' ? [result.read.value] : []));
   // Of two with one name the first counts, as in the catalog.
-  return new Map(found.toReversed().map((secret) => [secret.metadata.name, secret]));
+  return new Map(found.toReversed().map((secret) => [`Secret/${secret.metadata.name}`, secret]));
 }
 
 /** A Secret of the manifest folder is the author's, and is taken before a file that Weir made. */
@@ -153,8 +153,8 @@ function withFolder(files: KeySecrets, inFolder: () => Secrets): KeySecrets {
     ...files,
     read: async (object, name) => {
       const secrets = inFolder();
-      if (!secrets.has(name)) return files.read(object, name);
-      const found = secretValue(secrets, { name, key: 'key' });
+      if (!secrets.has(`Secret/${name}`)) return files.read(object, name);
+      const found = secretValue(secrets, { kind: 'Secret', name, key: 'key' });
       return { isOurs: false, text: found.ok ? found.value.trim() : undefined, resourceVersion: '' };
     },
   };

@@ -8,6 +8,7 @@ import {
   type FoundEndpoints,
   isSameEndpoints,
 } from '../../core/endpoint.ts';
+import { endpointsBehindProxy, isProxied } from '../envoy/config/proxy-tunnel.ts';
 import type { EndpointDiscovery } from '../envoy/runtime/endpoint-discovery.ts';
 
 export interface EndpointTable extends Endpoints {
@@ -68,10 +69,18 @@ export function createEndpointTable(options: {
   }
 
   function start(cluster: Cluster, find: FollowEndpoints): Followed {
-    const { name, endpoints, tls } = cluster;
+    const { name, endpoints, tls, host } = cluster;
     const known = Promise.withResolvers<void>();
     const scheme = tls.mode === 'Disabled' ? 'http' : 'https';
-    const stop = find(endpoints, { scheme, onFound: (found) => void take(name, found).then(known.resolve) });
+    // The proxy resolves the names.
+    if (isProxied(cluster)) {
+      void take(name, { endpoints: endpointsBehindProxy(cluster), trouble: undefined }).then(known.resolve);
+      return { cluster, stop: () => undefined, known: known.promise };
+    }
+    const stop = find(endpoints, {
+      scheme,
+      onFound: (found) => void take(name, underHost(found, host)).then(known.resolve),
+    });
     return { cluster, stop, known: known.promise };
   }
 
@@ -108,6 +117,12 @@ export function createEndpointTable(options: {
       followed.clear();
     },
   };
+}
+
+/** The endpoints with the Host header that their Backend names, if it does. */
+function underHost(found: FoundEndpoints, host: string | undefined): FoundEndpoints {
+  if (host === undefined) return found;
+  return { ...found, endpoints: found.endpoints.map((endpoint) => ({ ...endpoint, authority: host })) };
 }
 
 /** Most clusters of a changed catalog are the same objects as before. */

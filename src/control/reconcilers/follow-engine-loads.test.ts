@@ -70,10 +70,17 @@ async function secondsAsked(
 
 describe('the engines of a pool', () => {
   it('are asked once a second while the pool is used, and their load is taken', async () => {
-    const { asked, taken, state, seconds } = follow({ backends: [{ name: 'a', authorization: 'Bearer own' }] });
+    const { asked, taken, state, seconds } = follow({
+      backends: [{ name: 'a', headers: [['authorization', 'Bearer own']] }],
+    });
     expect(await seconds(3)).toEqual([2, 2, 2]);
     expect(asked[0]).toMatchObject({
-      ...{ endpoint: '10.0.0.1:8000', authority: 'a.svc:8000', path: '/metrics', authorization: 'Bearer own' },
+      ...{
+        endpoint: '10.0.0.1:8000',
+        authority: 'a.svc:8000',
+        path: '/metrics',
+        headers: [['authorization', 'Bearer own']],
+      },
     });
     expect(taken.slice(0, 2)).toEqual([
       ['10.0.0.1:8000', 1000, { running: 3, waiting: 5 }],

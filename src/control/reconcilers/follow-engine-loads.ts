@@ -85,7 +85,7 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
       endpoint: endpoint.name,
       authority: endpoint.authority,
       path: metricsPathOf(backend),
-      authorization: backend.authorization,
+      headers: backend.headers,
     });
     const { loadGauges } = engines[backend.engine];
     const load = answer.kind === 'metrics' && loadGauges ? readEngineLoad(loadGauges, answer.text) : undefined;
@@ -101,7 +101,8 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
     follow: (routes) => {
       const byCluster = new Map<string, Backend>();
       for (const { backend } of routes)
-        if (engines[backend.engine].loadGauges && !isProvider(backend)) byCluster.set(backend.cluster.name, backend);
+        if (engines[backend.engine].loadGauges && !isProvider(backend) && backend.cluster.proxy === undefined)
+          byCluster.set(backend.cluster.name, backend);
       backends = [...byCluster.values()];
       reader.retain(new Set(byCluster.keys()));
     },

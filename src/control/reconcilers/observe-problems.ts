@@ -10,7 +10,7 @@ import {
   edgeCertificate,
   type ObservedCertificate,
   type ObservedService,
-  trustedCertificate,
+  certificatesOf,
 } from '../problems/service-problems.ts';
 import { createProblemsFile } from './problems-file.ts';
 import { createSlices } from '../../process/turns.ts';
@@ -154,7 +154,7 @@ function createCertificateLook({
 }: Pick<ObservedParts, 'clock' | 'admin' | 'catalog'>): (mayAsk: boolean) => Promise<readonly ObservedCertificate[]> {
   let edge: readonly ObservedCertificate[] = [];
   let askedAt = -Infinity;
-  const ofCluster = new WeakMap<Cluster, ObservedCertificate | 'none'>();
+  const ofCluster = new WeakMap<Cluster, readonly ObservedCertificate[]>();
   return async (mayAsk) => {
     if (mayAsk && clock.elapsed() - askedAt >= certificatesEveryMs) {
       askedAt = clock.elapsed();
@@ -165,9 +165,9 @@ function createCertificateLook({
       );
     }
     const trusted = catalog.snapshots.current().clusters.flatMap((cluster) => {
-      const known = ofCluster.get(cluster) ?? trustedCertificate(cluster) ?? 'none';
+      const known = ofCluster.get(cluster) ?? certificatesOf(cluster);
       ofCluster.set(cluster, known);
-      return known === 'none' ? [] : [known];
+      return known;
     });
     return [...edge, ...trusted];
   };

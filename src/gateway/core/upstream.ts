@@ -11,8 +11,6 @@ export interface UpstreamCall {
   /** Host header. */
   readonly authority: string;
   readonly path: string;
-  /** Authorization header. */
-  readonly authorization?: string | undefined;
   /**
    * Digest of the beginning of the prompt. If a call names no endpoint, or an endpoint that is gone, it goes to the
    * same endpoint as other calls with the same digest, while that endpoint has room. The digest stays inside the
@@ -25,7 +23,7 @@ export interface UpstreamCall {
   readonly method?: 'GET' | undefined;
   /** Content type of the body. Default: `application/json`. */
   readonly contentType?: string | undefined;
-  /** Further headers. */
+  /** Further headers, such as credentials. */
   readonly headers?: Headers | undefined;
   readonly body: string | Uint8Array;
   readonly accept: 'text/event-stream' | 'application/json';

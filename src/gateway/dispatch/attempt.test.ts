@@ -33,7 +33,7 @@ const errors: ErrorReader = {
   }),
 };
 
-function begin(options: { readonly refuses?: true } = {}) {
+function begin(options: { readonly refuses?: true; readonly firstOutputMs?: number } = {}) {
   const clock = createFakeClock();
   const upstream = createFakeUpstream(options.refuses === true ? { refuses: () => true } : {});
   const events: AnswerEvent[] = [];
@@ -49,7 +49,17 @@ function begin(options: { readonly refuses?: true } = {}) {
   const quiet = { output: () => undefined, ended: () => undefined, movedTo: () => undefined };
   const record = { endpoint: endpointOf('a'), ...quiet };
   const attempt = startAttempt(
-    { planned, choices: 1, continuation: undefined, record, protocol, upstream, clock, idleMs },
+    {
+      planned,
+      choices: 1,
+      continuation: undefined,
+      record,
+      protocol,
+      upstream,
+      clock,
+      idleMs,
+      firstOutputMs: options.firstOutputMs,
+    },
     {
       calling: () => undefined,
       movedTo: () => undefined,
@@ -268,6 +278,27 @@ describe('the idle limit of an attempt', () => {
     expect(ends).toEqual([]);
     clock.advance(1);
     expect(ends).toMatchObject([{ kind: 'stalled' }]);
+  });
+
+  it.each([
+    ['longer', 10 * idleMs],
+    ['shorter', idleMs / 10],
+  ])('can be %s until the first output, and is as usual from then on', (_, firstOutputMs) => {
+    const silent = begin({ firstOutputMs });
+    silent.head();
+    silent.clock.advance(firstOutputMs - 1);
+    expect(silent.ends).toEqual([]);
+    silent.clock.advance(1);
+    expect(silent.ends).toMatchObject([{ kind: 'stalled', detail: `no payload for ${firstOutputMs} ms` }]);
+
+    const { engine, clock, ends, head } = begin({ firstOutputMs });
+    head();
+    clock.advance(firstOutputMs - 1);
+    engine.data('a');
+    clock.advance(idleMs - 1);
+    expect({ ends, armed: clock.armed() }).toEqual({ ends: [], armed: 1 });
+    clock.advance(1);
+    expect(ends).toMatchObject([{ kind: 'stalled', detail: `no payload for ${idleMs} ms` }]);
   });
 
   it('has one timer at a time', () => {

@@ -28,6 +28,8 @@ export interface AttemptOptions {
   readonly clock: Clock;
   /** Longest silence, milliseconds. Comments, empty chunks and counts that do not grow do not break it. */
   readonly idleMs: number;
+  /** Longest silence until the first output, milliseconds. Undefined: as later. */
+  readonly firstOutputMs?: number | undefined;
 }
 
 /** Receives the progress of an attempt. `over` or `crashed` comes once and last, and neither comes after `abandon` or `leave`. */
@@ -151,10 +153,10 @@ function newRunningAttempt(options: AttemptOptions, listener: AttemptListener): 
 function call(running: RunningAttempt, request: UpstreamCall): void {
   if (running.isOver) return;
   const { options, listener } = running;
-  const { upstream, clock, idleMs } = options;
+  const { upstream, clock } = options;
   const traceparent = listener.calling();
   running.lastPayload = clock.elapsed();
-  watchSilence(running, idleMs);
+  watchSilence(running);
   const stream = upstream.call(traceparent === undefined ? request : { ...request, traceparent }, {
     movedTo: (endpoint) => movedTo(running, endpoint),
     head: (status, header) => takeHead(running, status, header),
@@ -177,14 +179,15 @@ function movedTo({ options, listener }: RunningAttempt, endpoint: string): void 
   listener.movedTo(endpoint);
 }
 
-/** Watches for silence with one timer for each attempt. The timer is set again when it fires, not after each chunk. */
-function watchSilence(running: RunningAttempt, delayMs: number): void {
-  const { clock, idleMs } = running.options;
-  running.cancelTimer = clock.after(delayMs, () => {
-    const leftMs = running.lastPayload + idleMs - clock.elapsed();
-    if (running.isPaused) watchSilence(running, idleMs);
+/** Watches for silence with one timer for each attempt. The timer is set again when it fires and at the first output, not after each chunk. */
+function watchSilence(running: RunningAttempt, delayMs?: number): void {
+  const { clock, idleMs, firstOutputMs = idleMs } = running.options;
+  const limitMs = running.hasOutput ? idleMs : firstOutputMs;
+  running.cancelTimer = clock.after(delayMs ?? limitMs, () => {
+    const leftMs = running.lastPayload + limitMs - clock.elapsed();
+    if (running.isPaused) watchSilence(running);
     else if (leftMs > 0) watchSilence(running, leftMs);
-    else finish(running, { kind: 'stalled', detail: `no payload for ${idleMs} ms` });
+    else finish(running, { kind: 'stalled', detail: `no payload for ${limitMs} ms` });
   });
 }
 
@@ -281,6 +284,8 @@ function note(running: RunningAttempt, events: readonly AnswerEvent[]): void {
   if (hasOutput || running.maxCompletion > before) running.lastPayload = clock.elapsed();
   if (running.hasOutput || !hasOutput) return;
   running.hasOutput = true;
+  running.cancelTimer();
+  watchSilence(running);
   record.output();
 }
 

@@ -124,7 +124,8 @@ function startRunner(race: RunningRace, runner: Runner, record: AttemptRecord): 
       protocol: options.protocol,
       upstream: services.upstream,
       clock: services.clock,
-      idleMs: services.idleMs,
+      idleMs: planned.route.backend.timeouts?.idleMs ?? services.idleMs,
+      firstOutputMs: planned.route.backend.timeouts?.firstOutputMs ?? services.firstOutputMs?.(planned.route),
     },
     {
       calling: () => calling(race, runner),

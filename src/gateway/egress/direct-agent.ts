@@ -7,7 +7,9 @@ export function createDirectAgent(tls: Cluster['tls'], { timeoutMs }: { readonly
     connect: {
       timeout: timeoutMs,
       ...(tls.mode === 'Custom' ? { ca: tls.ca } : {}),
-      ...(tls.mode === 'Disabled' ? {} : { servername: tls.serverName }),
+      ...(tls.mode === 'Disabled'
+        ? {}
+        : { servername: tls.serverName, cert: tls.client?.certificate, key: tls.client?.key }),
     },
   });
 }

@@ -105,12 +105,12 @@ const inOwnMemory = (body: UpstreamCall['body']): UpstreamCall['body'] =>
 
 /** Names and values in turn. The call fails if a head cannot contain a value. */
 function requestHeaders(call: UpstreamCall): string[] {
-  const { authority, cluster, endpoint, accept, authorization, affinity, traceparent, headers = [] } = call;
-  const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept, 'user-agent', 'weir'];
+  const { authority, cluster, endpoint, accept, affinity, traceparent, headers = [] } = call;
+  const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept];
+  if (!headers.some(([name]) => name.toLowerCase() === 'user-agent')) list.push('user-agent', 'weir');
   if (call.method !== 'GET') list.push('content-type', call.contentType ?? 'application/json');
   if (endpoint !== undefined) list.push(endpointHeader, Buffer.from(endpoint).toString('base64'));
   if (affinity !== undefined) list.push('x-weir-affinity', affinity);
-  if (authorization !== undefined) list.push('authorization', authorization);
   if (traceparent !== undefined) list.push('traceparent', traceparent);
   for (const [name, value] of headers) list.push(name, value);
   return list;

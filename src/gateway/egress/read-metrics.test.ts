@@ -23,7 +23,7 @@ async function serve(answer: RequestListener) {
     endpoint: `127.0.0.1:${port}`,
     authority: 'vllm-a:8000',
     path: '/metrics',
-    authorization: 'Bearer key-of-the-engine',
+    headers: [['authorization', 'Bearer key-of-the-engine']],
   };
   return { server, clock, reader, target };
 }

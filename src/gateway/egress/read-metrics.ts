@@ -1,6 +1,7 @@
 import { type Agent, request } from 'undici';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Headers } from '../../core/headers.ts';
 import { createDirectAgent } from './direct-agent.ts';
 
 /** Where the metrics of an engine are. */
@@ -10,7 +11,7 @@ export interface MetricsTarget {
   readonly endpoint: string;
   readonly authority: string;
   readonly path: string;
-  readonly authorization: string | undefined;
+  readonly headers: Headers | undefined;
 }
 
 /** `absent`: the engine has answered, and has no metrics. `failed`: it has not answered, or not in time. */
@@ -51,7 +52,7 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader 
   }
 
   return {
-    read: async ({ cluster, endpoint, authority, path, authorization }) => {
+    read: async ({ cluster, endpoint, authority, path, headers = [] }) => {
       const late = new AbortController();
       const cancel = clock.after(timeoutMs, () => late.abort());
       try {
@@ -60,9 +61,9 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader 
           {
             dispatcher: agentOf(cluster),
             headers: {
-              host: authority,
               'user-agent': 'weir',
-              ...(authorization === undefined ? {} : { authorization }),
+              ...Object.fromEntries(headers),
+              host: authority,
             },
             signal: late.signal,
           },

@@ -20,6 +20,8 @@ export interface Engine {
   readonly cacheSalt?: true;
   /** The engine reports its load in Prometheus' text format under `/metrics`. */
   readonly loadGauges?: LoadGauges;
+  /** The engine loads a model when a request names it, and is silent meanwhile. */
+  readonly loadsOnDemand?: true;
   /** Whether `strict` on a tool is understood. */
   readonly strictTools: boolean;
   readonly writeReasoning: (setting: ReasoningSetting) => Fields;

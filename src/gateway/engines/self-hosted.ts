@@ -83,6 +83,7 @@ const ollama: Engine = {
   reasoningField: 'reasoning',
   streamUsage: 'include',
   strictTools: false,
+  loadsOnDemand: true,
   writeReasoning: byEffort,
   writeResponseFormat: usualResponseFormat,
 };

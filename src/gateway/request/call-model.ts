@@ -14,6 +14,7 @@ import { type Dispatch, dispatch } from '../dispatch/dispatch.ts';
 import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 import type { DispatchServices } from '../dispatch/dispatch-services.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
+import { engines } from '../engines/engines.ts';
 import { createStructureValidator } from '../structured-output/structured-answer.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { contextOverflow } from '../routing/plan.ts';
@@ -45,7 +46,10 @@ export interface ModelCall {
   readonly deliver: (events: readonly AnswerEvent[]) => void;
 }
 
-/** An engine sends nothing of a whole answer until it is complete, so its limit of silence is this many times longer. */
+/**
+ * An engine sends nothing of a whole answer until it is complete, and some engines load a model first. Until the first output, such a
+ * limit of silence is this many times longer.
+ */
 const wholeAnswerIdleFactor = 10;
 
 /**
@@ -155,7 +159,11 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
         },
       },
     },
-    { ...services, idleMs: stream ? idleMs : idleMs * wholeAnswerIdleFactor },
+    {
+      ...services,
+      firstOutputMs: ({ backend }) =>
+        stream && engines[backend.engine].loadsOnDemand !== true ? idleMs : idleMs * wholeAnswerIdleFactor,
+    },
   );
 }
 

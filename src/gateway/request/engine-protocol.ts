@@ -64,15 +64,15 @@ export function chatProtocol(
   return {
     errors: chatErrors,
     request: ({ route, target }, endpoint, continuation) => {
-      const { cluster, authorization, path } = route.backend;
+      const { cluster, headers, path, query = '' } = route.backend;
       const call = {
         cluster: cluster.name,
         backend: cluster.backend,
         endpoint: endpoint.name,
         authority: endpoint.authority,
-        authorization,
+        headers,
         affinity,
-        path: `${path}/chat/completions`,
+        path: `${path}/chat/completions${query}`,
         accept: stream ? 'text/event-stream' : 'application/json',
       } as const;
       hasSentPartial ||= continuation?.partial !== undefined;

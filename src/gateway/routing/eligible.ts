@@ -9,7 +9,7 @@ import type {
 import type { Model, Route } from '../../core/catalog.ts';
 import { type ReasoningAsk, type ReasoningEffort, reasoningEfforts, type Request } from '../../core/request.ts';
 import { Failure, type FailureCode } from '../../core/failure.ts';
-import { asksForDefault, type ParameterName, parameterNames, parameters } from '../../core/parameters.ts';
+import { asksForDefault, isParameter, type ParameterName, parameterNames, parameters } from '../../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 
 /** A route that can serve the request, and how many of the request's optional parameters it honours. */
@@ -47,11 +47,9 @@ export function eligibleRoutes(
   placementOf: (route: Route) => SystemMessages | undefined = () => undefined,
 ): readonly Candidate[] {
   const needs = needsOf(asked);
-  const { maxOutputTokens } = asked;
   const assessed = model.routes.map((route): Assessed => {
     const capabilities = capabilitiesOf(route);
-    const control = capabilities.reasoning;
-    return { route, capabilities, reasoning: settleReasoning(asked.reasoning, { model, control, maxOutputTokens }) };
+    return { route, capabilities, reasoning: reasoningOn(route, asked, { model, capabilities }) };
   });
   if (assessed.length === 0) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   for (const { feature, met, code, message } of needs) {
@@ -73,6 +71,7 @@ export function eligibleRoutes(
     const target: RequestTarget = {
       engine: backend.engine,
       upstreamModel,
+      ...operatorValues(asked, backend),
       parameters: honoured,
       withholdsTools: withholdsTools(asked, capabilities) ? true : undefined,
       reasoning,
@@ -95,11 +94,45 @@ export function lackOf(
 ): readonly Feature[] {
   const needs = needsOf(asked);
   const unmet = needs.filter(({ met }) => !met(capabilities)).map(({ feature }) => feature);
-  const control = capabilities.reasoning;
-  const reasoning = settleReasoning(asked.reasoning, { model, control, maxOutputTokens: asked.maxOutputTokens });
+  const reasoning = reasoningOn(route, asked, { model, capabilities });
   const lacks: readonly Feature[] = reasoning === 'impossible' ? [...unmet, 'reasoning'] : unmet;
   if (lacks.length > 0) return lacks;
   return conflictOf({ route, capabilities, reasoning }, new Set(needs.map(({ feature }) => feature))) ?? [];
+}
+
+/** The reasoning of a request on a route, with the default and the bound of the Backend. */
+function reasoningOn(
+  { backend: { defaults, bounds } }: Route,
+  { reasoning: ask, maxOutputTokens }: Asked,
+  { model, capabilities }: { readonly model: Model; readonly capabilities: Capabilities },
+): Assessed['reasoning'] {
+  const deepest = reasoningEfforts.indexOf(bounds?.reasoning?.effort ?? 'max');
+  const within = (effort: ReasoningEffort): boolean => reasoningEfforts.indexOf(effort) <= deepest;
+  const control = { ...capabilities.reasoning, efforts: capabilities.reasoning.efforts.filter(within) };
+  const settle = (asked: ReasoningAsk | undefined) => settleReasoning(asked, { model, control, maxOutputTokens });
+  const settled = settle(ask ?? defaults?.reasoning);
+  // A default must not take a route from a caller who did not ask for it.
+  return settled === 'impossible' && ask === undefined ? settle(undefined) : settled;
+}
+
+/** The values of the operator's that a request gets on a Backend: never over what the caller said. */
+function operatorValues(
+  { sampling, maxOutputTokens }: Asked,
+  { defaults, bounds }: Route['backend'],
+): Pick<RequestTarget, 'sampling' | 'maxOutputTokens'> {
+  if (defaults === undefined && bounds === undefined) return {};
+  const cap = Math.min(
+    maxOutputTokens === undefined ? (defaults?.maxOutputTokens ?? Infinity) : Infinity,
+    bounds?.maxOutputTokens ?? Infinity,
+  );
+  const values = { ...defaults?.sampling, ...sampling };
+  const highest = bounds?.sampling.temperature ?? Infinity;
+  const bounded = (values.temperature ?? 0) > highest ? { ...values, temperature: highest } : values;
+  const own = Object.entries(bounded).filter(([name, value]) => isParameter(name) && sampling[name] !== value);
+  return {
+    sampling: Object.fromEntries(own),
+    maxOutputTokens: cap === Infinity ? undefined : cap,
+  };
 }
 
 /** Tools that must not be called are still sent to an engine with a parameter for that. The beginning of the prompt stays the same, and its prefix cache is used. */

@@ -136,7 +136,7 @@ test('prints problems as JSON too, and exits with 1', async () => {
     models: 0,
     backends: 0,
     routes: 0,
-    problems: [{ where: 'one.json:1', field: 'kind', message: 'expected Secret with this apiVersion' }],
+    problems: [{ where: 'one.json:1', field: 'kind', message: 'expected Secret or ConfigMap with this apiVersion' }],
     notes: [],
   });
   expect(code).toBe(1);

@@ -14,7 +14,14 @@ function modelOn(id: string, ports: readonly number[], authorization?: string): 
       ...route.backend.cluster,
       endpoints: { kind: 'hosts', hosts: [{ host: '127.0.0.1', port }] },
     } as const;
-    return { ...route, backend: { ...route.backend, cluster, ...(authorization !== undefined && { authorization }) } };
+    return {
+      ...route,
+      backend: {
+        ...route.backend,
+        cluster,
+        ...(authorization !== undefined && { headers: [['authorization', authorization]] as const }),
+      },
+    };
   });
   return modelOf(routes, { id });
 }

@@ -36,9 +36,9 @@ export async function answeringModel(
 }
 
 async function backendAnswers(backend: Backend, signal: AbortSignal): Promise<boolean> {
-  const { endpoints, tls } = backend.cluster;
-  // The endpoints of a Service or an InferencePool are known only inside the cluster.
-  if (endpoints.kind !== 'hosts') return true;
+  const { endpoints, tls, proxy } = backend.cluster;
+  // The endpoints of a Service or an InferencePool are known only inside the cluster, and those behind a proxy only there.
+  if (endpoints.kind !== 'hosts' || proxy !== undefined) return true;
   const agent = createDirectAgent(tls, { timeoutMs });
   try {
     const asked = endpoints.hosts
@@ -56,14 +56,16 @@ async function endpointAnswers(
   { backend, agent, signal }: { readonly backend: Backend; readonly agent: Agent; readonly signal: AbortSignal },
 ): Promise<boolean> {
   const scheme = backend.cluster.tls.mode === 'Disabled' ? 'http' : 'https';
-  const { authorization } = backend;
   try {
-    const response = await fetch(`${scheme}://${authorityOf(host, scheme)}${backend.path}/models`, {
-      headers: authorization === undefined ? {} : { authorization },
-      redirect: 'manual',
-      dispatcher: agent,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-    });
+    const response = await fetch(
+      `${scheme}://${authorityOf(host, scheme)}${backend.path}/models${backend.query ?? ''}`,
+      {
+        headers: Object.fromEntries(backend.headers ?? []),
+        redirect: 'manual',
+        dispatcher: agent,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      },
+    );
     await response.body?.cancel();
     return response.status !== 401 && response.status !== 403 && response.status < 500;
   } catch {

@@ -3,8 +3,28 @@ import { goodBackendSpec, goodModelSpec } from '../../support/catalog-objects.ts
 /** A spec that says something in every field that may stand beside the others. */
 export const fullBackendSpec = {
   ...goodBackendSpec,
-  tls: { mode: 'Custom', caSecretRef: { name: 'ca', key: 'pem' }, serverName: 'engine.example.com' },
-  credentials: { secretRef: { name: 'vllm-a', key: 'token' } },
+  tls: {
+    ...{ mode: 'Custom', caSecretRef: { name: 'ca', key: 'pem' }, serverName: 'engine.example.com' },
+    clientCertificateSecretRef: { name: 'vllm-a-client' },
+  },
+  credentials: { secretRef: { name: 'vllm-a', key: 'token' }, header: 'api-key', scheme: 'None' },
+  headers: [
+    { name: 'x-org', value: 'team-a' },
+    { name: 'x-secret', secretRef: { name: 'vllm-a', key: 'token' } },
+  ],
+  query: [
+    { name: 'api-version', value: '2024-10-21' },
+    { name: 'key', secretRef: { name: 'vllm-a', key: 'token' } },
+  ],
+  host: 'llm.example.com',
+  timeouts: { firstOutputSeconds: 600, idleSeconds: 60 },
+  requests: {
+    defaults: {
+      ...{ temperature: 0.6, top_p: 0.95, top_k: 20, min_p: 0.05, repetition_penalty: 1.05 },
+      ...{ frequency_penalty: 0.2, presence_penalty: 0.2, max_tokens: 8192, reasoning_effort: 'low' },
+    },
+    bounds: { temperature: 1, max_tokens: 16_384, reasoning_effort: 'medium' },
+  },
   capacity: { maxConcurrentRequests: 64, maxConcurrentRequestsPerEndpoint: 8 },
   healthCheck: { path: '/health', intervalSeconds: 5 },
 };
@@ -17,6 +37,10 @@ export const listBackendSpec = {
     { host: 'vllm-a-1.models.svc', port: 8000 },
   ],
   path: '/v1',
+  proxy: {
+    ...{ host: 'proxy.example.com', port: 3128 },
+    credentials: { secretRef: { name: 'vllm-a', key: 'token' } },
+  },
 };
 export const serviceBackendSpec = {
   engine: 'vllm',
@@ -45,7 +69,7 @@ export const fullModelSpec = {
         ...{ responseFormats: ['json_object'], streamedResponseFormats: ['json_object'] },
         conflicts: [['tools', 'response_format']],
         reasoning: { off: true, efforts: ['low'], budget: false },
-        inlineReasoning: { tags: ['think'], implicitOpen: true },
+        inlineReasoning: { tags: ['think'], pairs: [{ open: '<a>', close: '</a>' }], implicitOpen: true },
         ...{ continuation: true, continuationMark: 'prefix' },
       },
     },

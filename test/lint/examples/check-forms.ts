@@ -8,7 +8,8 @@ import type { CatalogObject } from '../../../src/core/catalog.ts';
 import { isObject } from '../../../src/core/json.ts';
 import { problemLine } from '../../../src/control/reconcilers/check-manifests.ts';
 import { referredSecrets } from '../../../src/control/catalog/secrets.ts';
-import { goodBackendSpec, goodModelSpec, secret } from '../../support/catalog-objects.ts';
+import { selfSigned } from '../../support/self-signed.ts';
+import { configMap, goodBackendSpec, goodModelSpec, secret } from '../../support/catalog-objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -104,17 +105,24 @@ function partProblems(kind: string, spec: unknown): readonly string[] {
   return objectProblems([whole], { references: 'elsewhere' });
 }
 
+/** A value that fits wherever a page refers to a key with this name. */
+function sampleValue(key: string): string {
+  if (key === 'tls.crt') return selfSigned.certificate;
+  if (key === 'tls.key') return selfSigned.key;
+  return key.endsWith('.crt') ? certificate : 'user:word';
+}
+
 /** The problems of objects, as the catalog has them. A Secret is the cluster's: the one that an object needs is there. */
 function objectProblems(
   values: readonly unknown[],
   { references }: { readonly references: 'here' | 'elsewhere' } = { references: 'here' },
 ): readonly string[] {
   const objects = values.map((value, at): CatalogObject => ({ where: `object ${at + 1}`, value }));
-  const secrets = [...referredSecrets(objects)].map(([name, keys]) =>
-    secret(name, {
-      stringData: Object.fromEntries([...keys].map((key) => [key, key.endsWith('.crt') ? certificate : 'x'])),
-    }),
-  );
+  const secrets = [...referredSecrets(objects)].map(([place, keys]) => {
+    const [kind, name = ''] = place.split('/');
+    const values = Object.fromEntries([...keys].map((key) => [key, sampleValue(key)]));
+    return kind === 'Secret' ? secret(name, { stringData: values }) : configMap(name, values);
+  });
   return [...compile([...objects, ...secrets]).results.values()]
     .flatMap(({ problems }) => problems)
     .filter(({ cause }) => cause !== 'reference' || references === 'here')

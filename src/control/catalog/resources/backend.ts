@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { engineNames } from '../../../core/engine-name.ts';
+import { credentials, eachOnce, headers, query, requests, timeouts } from './backend-requests.ts';
 import { intOrString, metadata, shaped, withRules } from './fields.ts';
-import { secretRef } from './secret.ts';
+import { configMapRef, keyPairRef, secretRef } from './secret.ts';
 
 const hostText = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$|^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$/;
 const hostExpected = 'expected a host name or an IP address, without scheme, port or path';
@@ -31,15 +32,7 @@ const endpoints = z
   .array(z.strictObject(hostPort))
   .min(1)
   .max(64)
-  .superRefine((list, context) => {
-    const seen = new Set<string>();
-    for (const [index, { host: name, port }] of list.entries()) {
-      const key = `${name} ${port}`;
-      const message = 'expected each host and port once';
-      if (seen.has(key)) context.addIssue({ code: 'custom', path: [index], message });
-      seen.add(key);
-    }
-  })
+  .superRefine(eachOnce(({ host: name, port }) => `${name} ${port}`, 'host and port'))
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['host', 'port'] });
 
 // A port's name has at least one letter. A number in quotes has none.
@@ -77,12 +70,19 @@ const tlsFields = z.strictObject({
     .default('Disabled')
     .meta({
       description:
-        'Disabled: plain HTTP. System: TLS, verified against the system’s authorities. Custom: TLS, verified against caSecretRef. ' +
+        'Disabled: plain HTTP. System: TLS, verified against the system’s authorities. Custom: TLS, verified against caSecretRef or caConfigMapRef. ' +
         'Default Disabled. "Off" is the earlier spelling of Disabled; without quotes kubectl reads it as false.',
       example: 'System',
     }),
   caSecretRef: secretRef.optional().meta({
-    description: 'PEM certificates of the authorities to trust. Required with mode Custom, refused otherwise.',
+    description: 'PEM certificates of the authorities to trust. With mode Custom, this or caConfigMapRef is required.',
+  }),
+  caConfigMapRef: configMapRef.optional().meta({
+    description: 'The same from a ConfigMap, such as a bundle of trust-manager.',
+  }),
+  clientCertificateSecretRef: keyPairRef.optional().meta({
+    description:
+      'Secret of the type kubernetes.io/tls with the certificate that Weir shows to the engine (mTLS): its keys tls.crt and tls.key. Default: none.',
   }),
   serverName: host.optional().meta({
     description:
@@ -95,24 +95,33 @@ const tls = withRules(tlsFields, [
   {
     field: ['caSecretRef'],
     reason: 'Required',
-    message: 'required with tls.mode Custom',
-    holds: ({ mode, caSecretRef }) => mode !== 'Custom' || caSecretRef !== undefined,
-    cel: "self.mode != 'Custom' || has(self.caSecretRef)",
+    message: 'required with tls.mode Custom, or caConfigMapRef',
+    holds: ({ mode, caSecretRef, caConfigMapRef }) =>
+      mode !== 'Custom' || caSecretRef !== undefined || caConfigMapRef !== undefined,
+    cel: "self.mode != 'Custom' || has(self.caSecretRef) || has(self.caConfigMapRef)",
   },
   {
-    field: ['caSecretRef'],
+    field: ['caConfigMapRef'],
     reason: 'Forbidden',
+    message: 'expected only one of caSecretRef and caConfigMapRef',
+    holds: ({ caSecretRef, caConfigMapRef }) => caSecretRef === undefined || caConfigMapRef === undefined,
+    cel: '!has(self.caSecretRef) || !has(self.caConfigMapRef)',
+  },
+  ...(['caSecretRef', 'caConfigMapRef'] as const).map((field) => ({
+    field: [field],
+    reason: 'Forbidden' as const,
     message: 'expected only with tls.mode Custom',
-    holds: ({ mode, caSecretRef }) => mode === 'Custom' || caSecretRef === undefined,
-    cel: "self.mode == 'Custom' || !has(self.caSecretRef)",
-  },
-  {
-    field: ['serverName'],
-    reason: 'Forbidden',
+    holds: (tls: z.output<typeof tlsFields>) => tls.mode === 'Custom' || tls[field] === undefined,
+    cel: `self.mode == 'Custom' || !has(self.${field})`,
+  })),
+  ...(['serverName', 'clientCertificateSecretRef'] as const).map((field) => ({
+    field: [field],
+    reason: 'Forbidden' as const,
     message: 'expected only with tls.mode System or Custom',
-    holds: ({ mode, serverName }) => (mode !== 'Disabled' && mode !== 'Off') || serverName === undefined,
-    cel: "!(self.mode in ['Disabled', 'Off']) || !has(self.serverName)",
-  },
+    holds: (tls: z.output<typeof tlsFields>) =>
+      (tls.mode !== 'Disabled' && tls.mode !== 'Off') || tls[field] === undefined,
+    cel: `!(self.mode in ['Disabled', 'Off']) || !has(self.${field})`,
+  })),
 ]);
 
 const healthCheck = z.strictObject({
@@ -126,6 +135,17 @@ const healthCheck = z.strictObject({
     .max(3600)
     .default(5)
     .meta({ description: 'Seconds between two checks, 1 to 3600. Default 5.', example: 5 }),
+});
+
+const proxy = z.strictObject({
+  host: host.meta({ description: 'Host name or IP address of the proxy.', example: 'proxy.example.com' }),
+  port: z.int().min(1).max(65_535).meta({ description: 'TCP port of the proxy, 1 to 65535.', example: 3128 }),
+  credentials: z
+    .strictObject({
+      secretRef: secretRef.meta({ description: 'Secret with user:password, sent as Proxy-Authorization: Basic.' }),
+    })
+    .optional()
+    .meta({ description: 'Credential that the proxy requires. Default: none.' }),
 });
 
 const specFields = z.strictObject({
@@ -152,12 +172,30 @@ const specFields = z.strictObject({
     example: '/v1',
   }),
   tls: tls.prefault({}).meta({ description: 'How the connection is secured. Default: plain HTTP.' }),
-  credentials: z
-    .strictObject({
-      secretRef: secretRef.meta({ description: 'Secret with the token, which is sent as Authorization: Bearer.' }),
-    })
+  credentials: credentials.optional().meta({ description: 'Credential that the engine requires. Default: none.' }),
+  headers: headers.optional().meta({ description: 'Further headers of each request. Default: none.' }),
+  query: query.optional().meta({
+    description: 'Query of each request’s URL, such as ?api-version=2024-10-21. Default: none.',
+  }),
+  host: shaped(
+    z.string().min(1).max(320),
+    /^[A-Za-z0-9._-]+(:[0-9]{1,5})?$/,
+    'expected a host name, perhaps with a port, without scheme or path',
+  )
     .optional()
-    .meta({ description: 'Credential that the engine requires. Default: none.' }),
+    .meta({
+      description:
+        'Host header of each request and health check. The name for TLS is tls.serverName. Default: the host of the endpoint.',
+      example: 'llm.example.com',
+    }),
+  proxy: proxy.optional().meta({
+    description:
+      'HTTP forward proxy that opens the connection to the engine (CONNECT). The proxy resolves the host of endpoint or endpoints. Default: none.',
+  }),
+  requests: requests
+    .optional()
+    .meta({ description: 'Defaults and bounds of requests, under the names of the chat API.' }),
+  timeouts: timeouts.optional().meta({ description: 'How long the engine may be silent.' }),
   capacity: z
     .strictObject({
       maxConcurrentRequests: z.int().min(1).max(1_000_000).optional().meta({
@@ -174,7 +212,9 @@ const specFields = z.strictObject({
       description:
         'How many requests the engine can serve at a time. A full backend or endpoint is skipped; requests are not queued.',
     }),
-  healthCheck: healthCheck.optional().meta({ description: 'Active health check by Envoy. Default: none.' }),
+  healthCheck: healthCheck
+    .optional()
+    .meta({ description: 'Active health check by Envoy, not through a proxy. Default: none.' }),
 });
 
 /** The `spec` of a Backend: serving capacity, one engine deployment behind one Envoy cluster. */
@@ -201,6 +241,21 @@ export const backendSpec = withRules(specFields, [
     holds: ({ endpoint: one, tls: { mode, serverName } }) =>
       one !== undefined || mode === 'Disabled' || mode === 'Off' || serverName !== undefined,
     cel: "has(self.endpoint) || self.tls.mode in ['Disabled', 'Off'] || has(self.tls.serverName)",
+  },
+  {
+    field: ['proxy'],
+    reason: 'Forbidden',
+    message: 'expected only with endpoint or endpoints',
+    holds: ({ endpoint: one, endpoints: several, proxy: through }) =>
+      through === undefined || one !== undefined || several !== undefined,
+    cel: '!has(self.proxy) || has(self.endpoint) || has(self.endpoints)',
+  },
+  {
+    field: ['healthCheck'],
+    reason: 'Forbidden',
+    message: 'expected only without proxy: Envoy cannot check through it, and the results of requests are used',
+    holds: ({ healthCheck: check, proxy: through }) => check === undefined || through === undefined,
+    cel: '!has(self.healthCheck) || !has(self.proxy)',
   },
 ]);
 export type BackendSpec = z.output<typeof backendSpec>;

@@ -30,7 +30,7 @@ function openApi(schema: z.ZodType): readonly (readonly [string, Node])[] {
 /** Keywords that zod writes and a structural schema of an API server may hold. */
 const allowed = new Set([
   ...['type', 'properties', 'required', 'items', 'enum', 'default', 'description', 'example', 'format', 'pattern'],
-  ...['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['x-kubernetes-validations', 'x-kubernetes-list-type', 'x-kubernetes-list-map-keys'],
   'x-kubernetes-int-or-string',
 ]);
@@ -45,13 +45,15 @@ test.each(kinds)('%s becomes a structural OpenAPI schema', (_kind, schema) => {
       Object.keys(node).filter((key) => !allowed.has(key)),
       path,
     ).toEqual([]);
-    for (const type of typesOf(node)) expect(['object', 'array', 'string', 'integer', 'boolean'], path).toContain(type);
+    for (const type of typesOf(node))
+      expect(['object', 'array', 'string', 'integer', 'number', 'boolean'], path).toContain(type);
   }
 });
 
 test.each(kinds)('%s bounds every whole number, text and list', (_kind, schema) => {
   const bounds: Readonly<Record<string, readonly string[]>> = {
     integer: ['minimum', 'maximum'],
+    number: ['minimum', 'maximum'],
     string: ['maxLength'],
     array: ['maxItems'],
   };

@@ -8,7 +8,25 @@ export const secretRef = z.strictObject({
   name: objectName.meta({ description: 'Name of the Secret.', example: 'vllm-a' }),
   key: keyName.meta({ description: 'Key inside the Secret.', example: 'token' }),
 });
-export type SecretRef = z.output<typeof secretRef>;
+/** One key of a ConfigMap. */
+export const configMapRef = z.strictObject({
+  name: objectName.meta({ description: 'Name of the ConfigMap.', example: 'company-ca' }),
+  key: keyName.meta({ description: 'Key inside the ConfigMap.', example: 'ca.crt' }),
+});
+
+/** A Secret of the type kubernetes.io/tls, as a whole. */
+export const keyPairRef = z.strictObject({
+  name: objectName.meta({ description: 'Name of the Secret.', example: 'vllm-a-client' }),
+});
+/** The keys of a Secret of the type kubernetes.io/tls. */
+export const keyPairKeys = { certificate: 'tls.crt', key: 'tls.key' } as const;
+
+/** One key of a Secret or ConfigMap. */
+export interface ValueRef {
+  readonly kind: 'Secret' | 'ConfigMap';
+  readonly name: string;
+  readonly key: string;
+}
 
 /** Kubernetes refuses a Secret above 1 MiB. */
 const maxSecretCharacters = 1_048_576;
@@ -34,3 +52,14 @@ export const secretSchema = z.strictObject({
   stringData: z.record(keyName, z.string().max(maxSecretCharacters)).nullish(),
 });
 export type SecretObject = z.output<typeof secretSchema>;
+
+/** A core v1 ConfigMap, in manifest folders only. */
+export const configMapSchema = z.strictObject({
+  apiVersion: z.literal('v1'),
+  kind: z.literal('ConfigMap'),
+  metadata,
+  immutable: z.boolean().nullish(),
+  data: z.record(keyName, z.string().max(maxSecretCharacters)).nullish(),
+  binaryData: z.record(keyName, base64).nullish(),
+});
+export type ConfigMapObject = z.output<typeof configMapSchema>;

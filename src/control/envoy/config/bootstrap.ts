@@ -1,6 +1,7 @@
 import { edgeListener, type EdgeOptions } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
+import { internalListeners, proxyListener } from './proxy-tunnel.ts';
 import { runFolder, socketsOfAll } from './run-folder.ts';
 import { discoveryCluster, endpointDiscovery } from './endpoints.ts';
 import { servicesCluster, strangersCluster, strangersSocketCluster } from './service-cluster.ts';
@@ -55,6 +56,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
         { name: 'admin', admin_layer: {} },
       ],
     },
+    bootstrap_extensions: [internalListeners],
     grpc_async_client_manager_config: { max_cached_entry_idle_duration: grpcClientIdle },
     overload_manager: overloadManager(options),
     dynamic_resources: {
@@ -68,6 +70,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
       listeners: [
         edgeListener(options),
         egressListener(files.egressSocket, { isTraced }),
+        proxyListener,
         ...(options.ops === undefined ? [] : [opsListener(options.ops)]),
         ...(options.extProc === undefined ? [] : [extProcListener(options.extProc)]),
       ],

@@ -2,6 +2,7 @@ import type { Cluster } from '../../../core/catalog.ts';
 import { isAddress } from '../../../core/endpoint.ts';
 import { affineBalancing, affineBound } from './affinity.ts';
 import { fromDiscovery } from './endpoints.ts';
+import { isProxied, keepAlive, proxyCluster, tunnelEndpoints, tunnelled } from './proxy-tunnel.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
 /** Debian's and Alpine's bundle of public authorities. */
@@ -19,34 +20,37 @@ export function renderClusters(
 ): ConfigObject {
   return {
     version_info: version,
-    resources: clusters.map((cluster) =>
-      typed(
-        'envoy.config.cluster.v3.Cluster',
+    resources: clusters
+      .flatMap((cluster) => [
         renderCluster(cluster, options.systemAuthoritiesFile ?? systemAuthorities),
-      ),
-    ),
+        ...(isProxied(cluster) ? [proxyCluster(cluster)] : []),
+      ])
+      .map((cluster) => typed('envoy.config.cluster.v3.Cluster', cluster)),
   };
 }
 
 function renderCluster(cluster: Cluster, authorities: string): ConfigObject {
+  const tls = cluster.tls.mode === 'Disabled' ? undefined : upstreamTls(cluster.tls, authorities);
   return {
     name: cluster.name,
     // Metrics carry the backend's name, because the cluster's name changes with its content.
     alt_stat_name: cluster.backend,
     connect_timeout: '5s',
-    type: 'EDS',
-    eds_cluster_config: { eds_config: fromDiscovery },
+    ...(isProxied(cluster)
+      ? { ...tunnelEndpoints(cluster), transport_socket: tunnelled(tls) }
+      : {
+          type: 'EDS',
+          eds_cluster_config: { eds_config: fromDiscovery },
+          upstream_connection_options: keepAlive,
+          ...(tls && { transport_socket: tls }),
+        }),
     // A pod that has left takes no new requests, though it may still pass its health check. Its streams run to their end.
     ignore_health_on_host_removal: true,
     ...affineBalancing,
     per_connection_buffer_limit_bytes: 256 * 1024,
-    upstream_connection_options: {
-      tcp_keepalive: { keepalive_probes: 3, keepalive_time: 30, keepalive_interval: 10 },
-    },
     ...limits(cluster),
     ...health(cluster),
     ...protocol(cluster),
-    ...(cluster.tls.mode === 'Disabled' ? {} : { transport_socket: upstreamTls(cluster.tls, authorities) }),
   };
 }
 
@@ -141,6 +145,14 @@ function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>
     ...(address ? {} : { sni: tls.serverName }),
     common_tls_context: {
       tls_params: { tls_minimum_protocol_version: 'TLSv1_2' },
+      ...(tls.client && {
+        tls_certificates: [
+          {
+            certificate_chain: { inline_string: tls.client.certificate },
+            private_key: { inline_string: tls.client.key },
+          },
+        ],
+      }),
       validation_context: {
         trusted_ca: tls.mode === 'Custom' ? { inline_string: tls.ca } : { filename: authorities },
         match_typed_subject_alt_names: [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf } from '../../../../test/support/route-of.ts';
-import type { CapabilityOverrides } from '../../../core/catalog.ts';
+import type { Backend, CapabilityOverrides } from '../../../core/catalog.ts';
 import type { EngineName } from '../../../core/engine-name.ts';
 import { eligibleRoutes } from '../../routing/eligible.ts';
 import { capabilitiesOf } from '../../engines/engines.ts';
@@ -37,6 +37,108 @@ describe('a request that no tool be called', () => {
     ['tells a route that can be told', 'zai', { toolChoice: ['auto', 'none'] }, { ...toCallNone, tool_stream: true }],
   ])('%s', (_, engine, capabilities, expected) => {
     expect(toldOfTools(engine, capabilities)).toEqual(expected);
+  });
+});
+
+describe('what the operator sets on a Backend', () => {
+  const defaults = { sampling: { temperature: 0.6, top_k: 20 }, maxOutputTokens: 4096 };
+  const bounds = { sampling: { temperature: 1 }, maxOutputTokens: 8192 };
+  const low = { enabled: true, effort: 'low' } as const;
+  const high = { enabled: true, effort: 'high' } as const;
+  const off = { enabled: false } as const;
+
+  const sentBy = (backend: Partial<Backend>, said: object, capabilities: CapabilityOverrides = {}): object => {
+    const route = routeOf('a', { capabilities });
+    const request = readRequest({ model: 'demo/tiny', messages: asked.messages, ...said });
+    const reasoning = { mode: 'Optional', efforts: ['low', 'high'] } as const;
+    const model = modelOf([{ ...route, backend: { ...route.backend, ...backend } }], { reasoning });
+    const [candidate] = eligibleRoutes(request, model, capabilitiesOf);
+    if (candidate === undefined) throw new Error('no route');
+    const body = JSON.parse(writeRequest(request, candidate.target)) as Record<string, unknown>;
+    const { temperature, top_k, max_tokens, reasoning_effort, chat_template_kwargs: switches } = body;
+    const thinks = (switches as { readonly enable_thinking: boolean }).enable_thinking;
+    return JSON.parse(JSON.stringify({ temperature, top_k, max_tokens, reasoning_effort, thinks })) as object;
+  };
+  const deepest = { reasoning_effort: 'high', thinks: true };
+
+  it.each<readonly [string, Partial<Backend>, object, object]>([
+    ['nothing where nothing is set', {}, {}, deepest],
+    ['the defaults', { defaults }, {}, { ...deepest, temperature: 0.6, top_k: 20, max_tokens: 4096 }],
+    [
+      'what the caller said in their place',
+      { defaults },
+      { temperature: 0, top_k: 1, max_tokens: 9 },
+      { ...deepest, temperature: 0, top_k: 1, max_tokens: 9 },
+    ],
+    [
+      'a cap above the default, if the caller says it',
+      { defaults },
+      { max_tokens: 5000, temperature: 2 },
+      {
+        ...{ ...deepest, temperature: 2, top_k: 20, max_tokens: 5000 },
+      },
+    ],
+    [
+      'the bounds',
+      { bounds },
+      { temperature: 1.5, max_tokens: 9000 },
+      { ...deepest, temperature: 1, max_tokens: 8192 },
+    ],
+    [
+      'less than the bounds',
+      { bounds },
+      { temperature: 0.5, max_tokens: 9 },
+      { ...deepest, temperature: 0.5, max_tokens: 9 },
+    ],
+    ['the bound of the cap, where none was sent', { bounds }, {}, { ...deepest, max_tokens: 8192 }],
+    [
+      'the lower of default and bound',
+      { defaults: { sampling: { temperature: 2 }, maxOutputTokens: 9000 }, bounds },
+      {},
+      { ...deepest, temperature: 1, max_tokens: 8192 },
+    ],
+    [
+      'a default of reasoning',
+      { defaults: { sampling: {}, reasoning: low } },
+      {},
+      { reasoning_effort: 'low', thinks: true },
+    ],
+    ['no reasoning by default', { defaults: { sampling: {}, reasoning: off } }, {}, { thinks: false }],
+    [
+      'the reasoning that was asked for',
+      { defaults: { sampling: {}, reasoning: off } },
+      { reasoning_effort: 'high' },
+      deepest,
+    ],
+    [
+      'a bound of reasoning',
+      { bounds: { sampling: {}, reasoning: low } },
+      { reasoning_effort: 'high' },
+      {
+        ...{ reasoning_effort: 'low', thinks: true },
+      },
+    ],
+    [
+      'a bound of reasoning for one who did not ask',
+      { bounds: { sampling: {}, reasoning: low } },
+      {},
+      {
+        ...{ reasoning_effort: 'low', thinks: true },
+      },
+    ],
+    [
+      'less than a bound of reasoning',
+      { bounds: { sampling: {}, reasoning: high } },
+      { reasoning_effort: 'none' },
+      { thinks: false },
+    ],
+  ])('sends %s', (_, backend, said, expected) => {
+    expect(sentBy(backend, said)).toEqual(expected);
+  });
+
+  it('keeps a route that cannot do the default of reasoning', () => {
+    const capabilities = { reasoning: { off: false } };
+    expect(sentBy({ defaults: { sampling: {}, reasoning: off } }, {}, capabilities)).toEqual(deepest);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { PartialTurn, RequestTarget, Round } from '../../../core/capability.ts';
-import { engineWord } from '../../../core/parameters.ts';
+import { engineWord, parameterNames } from '../../../core/parameters.ts';
 import type { Content, Message, Request } from '../../../core/request.ts';
 import { webSearchName } from '../../../core/web-search.ts';
 import type { Engine, Fields } from '../../engines/engine.ts';
@@ -14,7 +14,9 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const engine = engines[target.engine];
   const { responseFormat } = request;
   const { round } = target;
-  const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.continuation ?? {};
+  const { partial, maxOutputTokens: left = round?.maxOutputTokens ?? request.maxOutputTokens } =
+    target.continuation ?? {};
+  const cap = Math.min(left ?? Infinity, target.maxOutputTokens ?? Infinity);
   const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
   const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
   const messages = arranged.map((message) => writeMessage(message, engine));
@@ -25,7 +27,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
     ...writeContinuation(partial),
     ...writeSampling(request, target),
     cache_salt: target.cacheSalt,
-    [engine.capField]: maxOutputTokens,
+    [engine.capField]: cap === Infinity ? undefined : cap,
     ...toolFields,
     ...(responseFormat && responseFormat.type !== 'text' && engine.writeResponseFormat(responseFormat)),
     ...(target.reasoning && engine.writeReasoning(target.reasoning)),
@@ -92,10 +94,12 @@ function writeToolFields(
   return { tools: written, tool_choice: choice };
 }
 
-function writeSampling({ sampling }: Request, { engine, parameters, continuation }: RequestTarget): Fields {
+function writeSampling({ sampling }: Request, target: RequestTarget): Fields {
+  const { engine, parameters, continuation, sampling: own = {} } = target;
   // A call that continues an answer asks for one choice only.
   const sent = continuation === undefined ? parameters : parameters.filter((name) => name !== 'n');
-  return Object.fromEntries(sent.map((name) => [engineWord(name, engine), sampling[name]]));
+  const added = parameterNames.filter((name) => own[name] !== undefined && sampling[name] === undefined);
+  return Object.fromEntries([...sent, ...added].map((name) => [engineWord(name, engine), own[name] ?? sampling[name]]));
 }
 
 /** The partial answer as the last turn, marked as the engine wants it (docs/reference/engines.md §5). */

@@ -120,7 +120,7 @@ describe('Tavily', () => {
   it('is asked with its key, the sites and the country by its English name', () => {
     expect(api.write({ query: 'q' }, 'the-key')).toMatchObject({
       path: '/search',
-      authorization: 'Bearer the-key',
+      headers: [['authorization', 'Bearer the-key']],
     });
     expect(
       asked({

@@ -3,7 +3,7 @@ import type { UpstreamCall } from '../../core/upstream.ts';
 import type { SearchDomains, SearchHit, SearchQuery } from '../../../core/web-search.ts';
 
 /** A call of a provider's API. `path` includes the query of the URL, if any. */
-interface SearchCall extends Pick<UpstreamCall, 'method' | 'path' | 'contentType' | 'headers' | 'authorization'> {
+interface SearchCall extends Pick<UpstreamCall, 'method' | 'path' | 'contentType' | 'headers'> {
   readonly body: string;
 }
 

@@ -38,7 +38,7 @@ export function tavily(): SearchApi {
       const excluded = hostsOf(names.filter((name) => /^[^/]*\/?\*?$/.test(name)));
       return {
         path: '/search',
-        authorization: `Bearer ${key}`,
+        headers: [['authorization', `Bearer ${key}`]],
         body: JSON.stringify({
           query,
           search_depth: 'basic',

@@ -1,0 +1,172 @@
+/** The fields of a Backend that say what its requests carry, and how long its answers may be silent. */
+import * as z from 'zod';
+import { parameters } from '../../../core/parameters.ts';
+import { reasoningEfforts } from '../../../core/request.ts';
+import { shaped, withRules } from './fields.ts';
+import { secretRef } from './secret.ts';
+
+/** Headers that HTTP, Envoy or Weir itself sets. The Host header has a field of its own. */
+const ownHeaders =
+  /^(accept|accept-encoding|connection|content-encoding|content-length|content-type|expect|host|keep-alive|proxy-connection|te|trailer|traceparent|tracestate|transfer-encoding|upgrade|x-weir-.*)$/i;
+
+const headerName = withRules(
+  shaped(
+    z.string().min(1).max(128),
+    /^[A-Za-z0-9!#$%&'*+.^_|~-]+$/,
+    'expected the name of a header, such as "x-api-key"',
+  ),
+  [
+    {
+      field: [],
+      reason: 'Invalid',
+      message: 'expected a header that neither HTTP nor Weir sets itself; for Host there is the field host',
+      holds: (name) => !ownHeaders.test(name),
+      cel: `!self.matches(r"(?i)${ownHeaders.source}")`,
+    },
+  ],
+);
+
+const credentialSchemes = ['Bearer', 'Basic', 'None'] as const;
+
+export const credentials = z.strictObject({
+  secretRef: secretRef.meta({
+    description: 'Secret with the token. With scheme Basic: user:password, which Weir encodes.',
+  }),
+  header: headerName.optional().meta({
+    description: 'Header that carries the credential. Default: Authorization.',
+    example: 'api-key',
+  }),
+  scheme: z.enum(credentialSchemes).optional().meta({
+    description:
+      'What stands before the token. Bearer and Basic: this word. None: nothing. Default: Bearer with the header Authorization, None with any other.',
+    example: 'Bearer',
+  }),
+});
+
+/** Visible characters, with spaces between them. */
+const headerValue = shaped(
+  z.string().min(1).max(4096),
+  /^[!-~]([ -~]*[!-~])?$/,
+  'expected visible ASCII characters, with spaces only between them',
+);
+
+/** A value as text, or from a Secret. */
+const oneValue = (value: z.ZodString, example: string) => ({
+  value: value.optional().meta({ description: 'The value. For a secret use secretRef.', example }),
+  secretRef: secretRef.optional().meta({ description: 'Secret with the value.' }),
+});
+
+const eitherValue = {
+  field: [],
+  reason: 'Invalid',
+  message: 'expected exactly one of value and secretRef',
+  holds: (one: { readonly value?: unknown; readonly secretRef?: unknown }) =>
+    (one.value === undefined) !== (one.secretRef === undefined),
+  cel: 'has(self.value) != has(self.secretRef)',
+} as const;
+
+/** Refuses a list in which two items have the same key. The API server does so for lists of the type map. */
+export function eachOnce<Item>(keyOf: (item: Item) => string, what: string) {
+  return (list: readonly Item[], context: z.core.$RefinementCtx): void => {
+    const seen = new Set<string>();
+    for (const [index, item] of list.entries()) {
+      const key = keyOf(item);
+      if (seen.has(key)) context.addIssue({ code: 'custom', path: [index], message: `expected each ${what} once` });
+      seen.add(key);
+    }
+  };
+}
+
+const byName = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
+const maxNamed = 32;
+
+export const headers = z
+  .array(
+    withRules(
+      z.strictObject({
+        name: headerName.meta({ description: 'Name of the header.', example: 'x-org' }),
+        ...oneValue(headerValue, 'team-a'),
+      }),
+      [eitherValue],
+    ),
+  )
+  .max(maxNamed)
+  .superRefine(eachOnce(({ name }) => name, 'name'))
+  .meta(byName);
+
+export const query = z
+  .array(
+    withRules(
+      z.strictObject({
+        name: shaped(
+          z.string().min(1).max(128),
+          /^[A-Za-z0-9._~-]+$/,
+          'expected letters, digits, ".", "_", "~" and "-"',
+        ).meta({ description: 'Name of the parameter.', example: 'api-version' }),
+        ...oneValue(z.string().max(1024), '2024-10-21'),
+      }),
+      [eitherValue],
+    ),
+  )
+  .max(maxNamed)
+  .superRefine(eachOnce(({ name }) => name, 'name'))
+  .meta(byName);
+
+const seconds = z.int().min(1).max(86_400);
+
+export const timeouts = z.strictObject({
+  firstOutputSeconds: seconds.optional().meta({
+    description:
+      'Longest silence until the first output, 1 to 86400: the load of a model and the prompt belong to it. The first output of an answer that is not streamed is the whole answer. Default: WEIR_IDLE_SECONDS, and ten times that for an answer that is not streamed and for the engine ollama.',
+    example: 600,
+  }),
+  idleSeconds: seconds.optional().meta({
+    description: 'Longest silence after the first output, 1 to 86400. Default: WEIR_IDLE_SECONDS.',
+    example: 60,
+  }),
+});
+
+const maxTokens = z.int().min(1).max(100_000_000);
+const usual = { description: 'Sent where the caller sent none.' };
+const { temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty } = parameters;
+
+/** Names and ranges are those of chat requests. */
+export const requests = z.strictObject({
+  defaults: z
+    .strictObject({
+      temperature: temperature.schema.optional().meta({ ...usual, example: 0.6 }),
+      top_p: top_p.schema.optional().meta({ ...usual, example: 0.95 }),
+      top_k: top_k.schema.optional().meta({ ...usual, example: 20 }),
+      min_p: min_p.schema.optional().meta({ ...usual, example: 0.05 }),
+      repetition_penalty: repetition_penalty.schema.optional().meta({ ...usual, example: 1.05 }),
+      frequency_penalty: frequency_penalty.schema.optional().meta({ ...usual, example: 0.2 }),
+      presence_penalty: presence_penalty.schema.optional().meta({ ...usual, example: 0.2 }),
+      max_tokens: maxTokens.optional().meta({
+        description: 'Output cap, tokens, where the caller sent none. It and the prompt must fit the engine’s context.',
+        example: 8192,
+      }),
+      reasoning_effort: z
+        .enum(['none', ...reasoningEfforts])
+        .optional()
+        .meta({
+          description: 'Reasoning where the caller’s request does not mention it. Default: the deepest level.',
+          example: 'low',
+        }),
+    })
+    .optional()
+    .meta({ description: 'Values for what a caller leaves open. A value of the caller’s is never replaced.' }),
+  bounds: z
+    .strictObject({
+      temperature: temperature.schema.optional().meta({ description: 'Highest temperature that is sent.', example: 1 }),
+      max_tokens: maxTokens.optional().meta({
+        description: 'Largest output cap that is sent, also where the caller sent none.',
+        example: 16_384,
+      }),
+      reasoning_effort: z
+        .enum(reasoningEfforts)
+        .optional()
+        .meta({ description: 'Deepest level of reasoning that is sent.', example: 'medium' }),
+    })
+    .optional()
+    .meta({ description: 'Upper bounds of what is sent. A lower value of the caller’s stays.' }),
+});
