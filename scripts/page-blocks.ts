@@ -2,6 +2,7 @@ import { customResources } from '../src/control/catalog/custom-resources.ts';
 import { noticeFinalizer } from '../src/control/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/reconcilers/account-controller.ts';
 import { accountKinds } from '../src/books/core/declared-account.ts';
+import { type CauseRow, causes } from '../src/core/cause.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
 import { portalSettingsSchema } from '../src/process/settings/settings.ts';
@@ -21,6 +22,7 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
   values: chartValuesTable,
   rights: chartRightsTable,
   kinds: kindsTable,
+  causes: causesTable,
   alerts: alertsTable,
   'export-columns': columnsTable,
   'portal-settings': portalSettingsTable,
@@ -38,6 +40,19 @@ function kindsTable(): string {
   return markdownTable(
     ['kind', 'kubectl get', 'finalizer', 'is'],
     customResources.map(({ kind, plural, description }) => [kind, code(plural), finalizerOf(kind), description]),
+  );
+}
+
+/** The causes of failed attempts, as conditions and problems name them. */
+function causesTable(): string {
+  return markdownTable(
+    ['cause', 'reason of the condition', 'the engine', 'what to do'],
+    Object.entries<CauseRow>(causes).map(([name, { reason, says, action }]) => [
+      code(name),
+      code(reason),
+      says,
+      action,
+    ]),
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Feature } from './capability.ts';
+import type { Cause } from './cause.ts';
 import type { CountedBy, Usage } from './money.ts';
 import type { Citation, SearchResult } from './web-search.ts';
 
@@ -138,6 +139,7 @@ export interface EngineErrorReading {
   readonly engineError: EngineError;
   /** The part of the request that the error names. Undefined if it names none. */
   readonly about?: Feature | undefined;
+  readonly cause?: Cause | undefined;
 }
 
 /**
@@ -158,6 +160,8 @@ export interface Fault {
   readonly about?: Feature | undefined;
   /** HTTP status of the engine's answer, if there was one. */
   readonly status?: number | undefined;
+  /** What the reader of the answer or of Envoy's details has found. Undefined: kind and status say all (`causeOf`). */
+  readonly cause?: Cause | undefined;
   /** For how many whole seconds the engine asked to get no requests. */
   readonly retryAfterSeconds?: number;
 }

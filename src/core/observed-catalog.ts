@@ -1,3 +1,5 @@
+import type { Cause } from './cause.ts';
+
 /**
  * The state of the catalog as one replica observes it. The conditions of objects, the metrics of endpoints, the list of problems and the
  * live catalog of the portal are all rendered from it.
@@ -23,7 +25,7 @@ export interface ObservedBackend {
   readonly refused: string | undefined;
   /** Why requests cannot reach the backend; undefined: they can. */
   readonly unreachable: Unreachable | undefined;
-  /** Set while at least the last `failuresInARow` requests to the backend have failed, even if all had the same prompt. */
+  /** Set while the last requests to the backend, or the last question to it, have failed. A success ends it. */
   readonly failing: FailingBackend | undefined;
   /** Undefined: Envoy does not have the backend. */
   readonly endpoints: ObservedEndpoints | undefined;
@@ -32,8 +34,17 @@ export interface ObservedBackend {
 /** A backend with this many failures in a row counts as failing, even if all requests had the same prompt. */
 export const failuresInARow = 10;
 
-/** At least the last `failuresInARow` requests to a backend failed. */
+/**
+ * Why a backend counts as failing. `requests`: the last ones failed. `many-requests`: at least the last `failuresInARow`
+ * of some route failed, and no route answers. `probe`: it was asked for its models, and no request has been answered since.
+ */
+export const failingEvidence = ['requests', 'many-requests', 'probe'] as const;
+type FailingEvidence = (typeof failingEvidence)[number];
+
+/** A backend that does not answer requests. */
 export interface FailingBackend {
+  readonly cause: Cause | undefined;
+  readonly evidence: FailingEvidence;
   /** HTTP status of the last failed request; undefined if there was no answer. */
   readonly status: number | undefined;
 }

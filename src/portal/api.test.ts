@@ -351,6 +351,7 @@ describe('the story of a request', () => {
     const fault = {
       ...({ kind: 'status', status: 500, engine_error: 'overloaded', about: 'messages' } as const),
       envoy_flags: 'UC',
+      cause: 'full' as const,
     };
     const whole = sampleStory();
     const [attempt] = whole.attempts ?? [];
@@ -362,7 +363,7 @@ describe('the story of a request', () => {
     stories.push({ ...whole, workspace: sample.workspace.id, attempts: [failed, attempt, failed] });
     const url = `${api}/requests/${whole.id}`;
     const seen = await call(sample.server, { url });
-    const said = 'status (HTTP 500, the engine says overloaded, about messages, the connection ended)';
+    const said = 'it is full (HTTP 500, about messages)';
     const whys = [said, null, said];
     expect(seen.body).toEqual({
       request: null,
@@ -379,7 +380,10 @@ describe('the story of a request', () => {
       ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null, why: null },
       attempts: ['route 1', 'route 2', 'route 1'].map((route, index) => ({
         ...{ ...attempt, route, backend: null, endpoint: null, end: index === 1 ? 'complete' : 'failed' },
-        fault: index === 1 ? null : { kind: 'status', status: 500, engine_error: null, about: null, envoy_flags: null },
+        fault:
+          index === 1
+            ? null
+            : { kind: 'status', status: 500, engine_error: null, about: null, envoy_flags: null, cause: null },
         why_failed: index === 1 ? null : 'status (HTTP 500)',
       })),
     });

@@ -167,7 +167,7 @@ test('a request that finds no healthy endpoint is served by another route, and i
   expect(served.status).toBe(200);
   await weir.settled();
   const { stdout } = await runWeir(['explain', served.headers.get('x-request-id') ?? '', '--data', weir.data]);
-  expect(stdout).toMatch(/failed at .*no endpoint passes its health check/);
+  expect(stdout).toMatch(/failed at .*it passes no health check/);
 });
 
 test('28 identical requests that fail are told of their Backend, and take its route from nobody', async () => {
@@ -176,7 +176,7 @@ test('28 identical requests that fail are told of their Backend, and take its ro
   for (let count = 0; count < 28; count += 1) expect((await ask('test/broken', 'the same')).status).toBe(502);
   await expect
     .poll(() => healthyOf('broken'), polling)
-    .toBe('False LastRequestsFailed: at least the last 10 requests failed (HTTP 500)');
+    .toBe('False LastRequestsFailed: at least the last 10 requests failed: it reports an internal error (HTTP 500)');
   expect(await told('test/broken')).toEqual(all(true));
   // The route is in for other prompts: the engine is asked at once.
   const before = moodOf('broken').chats;

@@ -287,12 +287,7 @@ test('routes whose requests fail, and a service level that is missed, unlist a m
   );
   await untilEvent('Warning Unlisted Model/good');
   replica.out.add('test/good@vllm-a');
-  await until(
-    'models',
-    'good',
-    'Servable',
-    'False NoRouteReady: spec.routes[0].backend: "vllm-a": requests failed lately',
-  );
+  await until('models', 'good', 'Servable', 'False NoRouteReady: spec.routes[0].backend: "vllm-a": requests fail');
   await until('models', 'good', 'Listed', 'False NotServable: no route takes requests');
   await until('backends', 'vllm-a', 'Healthy', /^False RequestsFail/);
   replica.out.clear();

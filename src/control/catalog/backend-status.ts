@@ -1,8 +1,10 @@
+import { causes, causeText } from '../../core/cause.ts';
 import type { Backend, KubeObject, Route, Snapshot } from '../../core/catalog.ts';
 import {
   clusterMark,
   type EndpointFault,
   type EndpointCounts,
+  type FailingBackend,
   type FailingEndpoint,
   type HealthCheckAnswer,
   type ObservedCatalog,
@@ -231,20 +233,21 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
   const unreachable = unreachableAt(replica, backend);
   if (unreachable !== undefined) return unreachable;
   const { endpoints, failing } = replica.backends.get(backend.name) ?? {};
-  const lastStatus = failing?.status === undefined ? '' : ` (HTTP ${failing.status})`;
-  if (routes.length > 0 && routes.every(({ id }) => replica.out.has(id))) {
-    return { reason: 'RequestsFail', message: `the requests on all of its routes failed lately${lastStatus}` };
-  }
-  if (endpoints?.healthy === 0 && endpoints.total > 0) {
-    return { reason: 'RequestsFail', message: `requests to every endpoint failed lately${lastStatus}` };
-  }
-  if (failing !== undefined) {
-    return {
-      reason: 'LastRequestsFailed',
-      message: `at least the last ${failuresInARow} requests failed${lastStatus}`,
-    };
-  }
-  return undefined;
+  const isOut = routes.length > 0 && routes.every(({ id }) => replica.out.has(id));
+  if (isOut) return requestsFail(failing, 'requests on all of its routes fail');
+  if (endpoints?.healthy === 0 && endpoints.total > 0) return requestsFail(failing, 'requests to every endpoint fail');
+  if (failing?.evidence === 'probe') return requestsFail(failing, 'no request has been answered since');
+  if (failing?.evidence !== 'many-requests') return undefined;
+  const { cause, status } = failing;
+  const why = cause === undefined ? '' : `: it ${causeText(cause, status)}`;
+  return { reason: 'LastRequestsFailed', message: `at least the last ${failuresInARow} requests failed${why}` };
+}
+
+/** The trouble of a Backend whose requests fail: its cause, and what that does to requests. */
+function requestsFail(failing: FailingBackend | undefined, what: string): Trouble {
+  if (failing?.cause === undefined) return { reason: 'RequestsFail', message: what };
+  const { cause, status } = failing;
+  return { reason: causes[cause].reason, message: `it ${causeText(cause, status)}: ${what}` };
 }
 
 /** The trouble of a Backend without an endpoint. The follower of its endpoints gives the reason. */

@@ -1,3 +1,4 @@
+import { causeText } from '../../core/cause.ts';
 import { isProvider, isStandby, type KubeObject, type Model, type Route } from '../../core/catalog.ts';
 import { engines } from '../../gateway/engines/engines.ts';
 import { formatUsd } from '../../core/money.ts';
@@ -151,7 +152,9 @@ function routeFault({ id, backend }: Route, replica: ObservedCatalog): RouteFaul
   if (!hasBackend(replica, backend)) return { text: `not in the Envoy of ${replica.name}`, isOut: false };
   const unreachable = unreachableText(replica, backend);
   if (unreachable !== undefined) return { text: unreachable, isOut: false };
-  return replica.out.has(id) ? { text: 'requests failed lately', isOut: true } : undefined;
+  if (!replica.out.has(id)) return undefined;
+  const { cause, status } = replica.backends.get(backend.name)?.failing ?? {};
+  return { text: cause === undefined ? 'requests fail' : `it ${causeText(cause, status)}`, isOut: true };
 }
 
 function servability({ result, model, notice, replicas, now }: ModelFacts, routes: ReadyRoutes): ModelStatement {

@@ -215,10 +215,18 @@ describe('the endpoints of a Backend', () => {
   });
 
   it('fail when the last requests did, all of one prompt, too', () => {
-    expect(statusOf([{ failed: { status: 500 } }])).toMatchObject({
-      healthy: 'False LastRequestsFailed: at least the last 10 requests failed (HTTP 500)',
+    const failed = { status: 401, cause: 'credential-refused' } as const;
+    expect(statusOf([{ failed: { ...failed, evidence: 'many-requests' } }])).toMatchObject({
+      healthy: 'False LastRequestsFailed: at least the last 10 requests failed: it refuses the credential (HTTP 401)',
     });
-    expect(statusOf([{ failed: { status: undefined } }])).toMatchObject({
+    expect(statusOf([{ failed: { ...failed, evidence: 'requests' } }])).toMatchObject({
+      healthy: 'True HealthCheckPassed: ',
+    });
+    expect(statusOf([{ failed: { ...failed, evidence: 'probe' } }])).toMatchObject({
+      healthy: 'False CredentialRefused: it refuses the credential (HTTP 401): no request has been answered since',
+    });
+    // A replica of the version before names no cause.
+    expect(statusOf([{ failed: { status: 500, cause: undefined, evidence: 'many-requests' } }])).toMatchObject({
       healthy: 'False LastRequestsFailed: at least the last 10 requests failed',
     });
   });
@@ -242,8 +250,18 @@ describe('the endpoints of a Backend', () => {
       'requests to all failed',
       { healthy: 0, failing: [fifth], out: true },
       {},
-      'False RequestsFail: the requests on all of its routes failed lately',
-      'requests failed lately',
+      'False RequestsFail: requests on all of its routes fail',
+      'requests fail',
+    ],
+    [
+      'requests to all failed, and the cause is known',
+      {
+        ...{ healthy: 0, failing: [fifth], out: true },
+        failed: { status: undefined, cause: 'connection-refused', evidence: 'requests' },
+      },
+      {},
+      'False ConnectionRefused: it refuses connections: requests on all of its routes fail',
+      'it refuses connections',
     ],
     [
       'a name has no address',
@@ -288,7 +306,7 @@ describe('the endpoints of a Backend', () => {
   });
 
   it('leave a Model servable while a replica lists it on trial, and listed only while it is servable', () => {
-    const failed = 'spec.routes[0].backend: "vllm-a": requests failed lately';
+    const failed = 'spec.routes[0].backend: "vllm-a": requests fail';
     expect(statusOf([{ out: true, unlisted: false }, {}])).toMatchObject({
       servable: `True OnTrial: ${failed}; no request came in the last minute, and the next one finds out (in weir-0)`,
       listed: 'True Listed: ',

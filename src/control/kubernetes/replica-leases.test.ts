@@ -45,7 +45,7 @@ it('gives the others everything that is wrong with the backends of a replica', a
         'vllm-b',
         observedBackend({ unreachable: 'no-address', endpoints: observedEndpoints({ total: 0, healthy: 0 }) }),
       ],
-      ['vllm-c', observedBackend({ failing: { status: 401 } })],
+      ['vllm-c', observedBackend({ failing: { status: 401, cause: 'credential-refused', evidence: 'probe' } })],
       [
         'vllm-d',
         observedBackend({ endpoints: observedEndpoints({ healthy: 6, ejected: 1, failing: [third, fifth] }) }),

@@ -1,8 +1,10 @@
 import type { V1Lease } from '@kubernetes/client-node';
 import * as z from 'zod';
+import { causeNamed } from '../../core/cause.ts';
 import { type Clock, waitFor } from '../../core/clock.ts';
 import {
   endpointFaults,
+  failingEvidence,
   type ObservedBackend,
   type ObservedCatalog,
   type ObservedEndpoints,
@@ -50,13 +52,22 @@ const maxBackends = 200;
 const maxEndpoints = 3;
 const closeMs = 2_000;
 
+// An older version writes the status alone, of failures that last. A newer one may name causes that are not known here.
+const failingBackend = z
+  .object({
+    status: z.number().optional(),
+    cause: z.string().optional(),
+    evidence: z.enum(failingEvidence).catch('requests').default('many-requests'),
+  })
+  .transform(({ status, cause, evidence }) => ({ status, cause: causeNamed(cause), evidence }));
+
 const writtenCatalog = z.object({
   hasEnvoy: z.boolean(),
   clusters: z.array(z.string()),
   refused: z.record(z.string(), z.string()),
   unreachable: z.record(z.string(), z.enum(unreachableReasons)),
   out: z.array(z.string()),
-  failing: z.record(z.string(), z.object({ status: z.number().optional() })).default({}),
+  failing: z.record(z.string(), failingBackend).default({}),
   unlisted: z.array(z.string()),
   // An older version does not write this field.
   endpoints: z
@@ -211,7 +222,7 @@ function readBackend(
   return {
     refused: refused[name],
     unreachable: unreachable[name],
-    failing: failing[name] && { status: failing[name].status },
+    failing: failing[name],
     endpoints: endpoints[name] && readEndpoints(endpoints[name]),
   };
 }

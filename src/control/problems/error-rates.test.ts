@@ -37,9 +37,11 @@ it('says how many of how many failed, and of what', () => {
     ...{ object: 'Model/a', kind: 'model-failing', model: 'org/a' },
     problem: '24 of 30 requests failed in the last 15 minutes (80 %).',
   });
-  const ofBackend = { ...figure(24, 30), object: 'Backend/b', model: undefined, lastFault: 'status 401' };
+  const lastFault = { cause: 'credential-refused', status: 401 } as const;
+  const ofBackend = { ...figure(24, 30), object: 'Backend/b', model: undefined, lastFault };
   expect(errorRateProblem(ofBackend, () => false)).toMatchObject({
     ...{ object: 'Backend/b', kind: 'backend-failing' },
-    problem: '24 of 30 attempts failed in the last 15 minutes (80 %). The last fault: status 401.',
+    problem: '24 of 30 attempts failed in the last 15 minutes (80 %). It refuses the credential (HTTP 401).',
+    action: 'Correct the key in the Secret of the Backend: docs/problems.md#causes',
   });
 });

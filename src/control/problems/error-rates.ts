@@ -1,3 +1,4 @@
+import { type Cause, causes, causeText } from '../../core/cause.ts';
 import type { Finding } from './kinds.ts';
 
 /** How many requests to a model, or attempts on a backend, failed. Failures by the caller's fault are left out. */
@@ -11,8 +12,8 @@ export interface ErrorFigure {
   readonly total: number;
   /** The newest requests or attempts, which show whether requests still fail. */
   readonly lately: { readonly failed: number; readonly total: number };
-  /** The newest failure, in a word or two. Undefined if it is not known. */
-  readonly lastFault: string | undefined;
+  /** The newest failure. Undefined if it is not known. */
+  readonly lastFault: { readonly cause: Cause; readonly status: number | undefined } | undefined;
 }
 
 /** The problem begins when a tenth of them fails, and ends when less than a twentieth does. */
@@ -36,8 +37,10 @@ export function errorRateProblem(
   const minutes = Math.round(windowMs / 60_000);
   return {
     ...{ object, kind, model },
-    problem: `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).${lastFault === undefined ? '' : ` The last fault: ${lastFault}.`}`,
+    problem: `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).${lastFault === undefined ? '' : ` It ${causeText(lastFault.cause, lastFault.status)}.`}`,
     action:
-      'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast',
+      lastFault === undefined
+        ? 'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast'
+        : `${causes[lastFault.cause].action}: docs/problems.md#causes`,
   };
 }

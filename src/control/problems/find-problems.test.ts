@@ -154,6 +154,13 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'No endpoint takes requests: because.',
   ],
   [
+    'an engine refuses the credential',
+    object('Backend/a', 'Healthy False CredentialRefused', 'it refuses the credential (HTTP 401)'),
+    'backend-down',
+    'Backend/a',
+    'Not healthy: it refuses the credential (HTTP 401).',
+  ],
+  [
     'some endpoints fail',
     object('Backend/a', 'Healthy True SomeEndpointsFail', '7 of 8 endpoints'),
     'endpoints-failing',
@@ -312,6 +319,21 @@ describe('problems that say the same', () => {
     const unserved: readonly ObservedObject[] = object('Model/a', 'Servable False NoRouteReady').objects;
     const found = await all({ ...well, objects: unserved, errors: [failing('Model/a', 'org/a')] });
     expect(found.map(({ kind }) => kind)).toEqual(['model-not-served']);
+  });
+
+  it('are one where a Model has no other Backend, and name the Model; two where it has', async () => {
+    const objectsOf = (backends: readonly string[]): readonly ObservedObject[] => [
+      ...down,
+      ...object('Model/a', 'Servable False NoRouteReady').objects.map((model) => ({ ...model, backends })),
+    ];
+    const [one, ...others] = await all({ ...well, objects: objectsOf(['a']) });
+    expect(others).toEqual([]);
+    expect(one).toMatchObject({ object: 'Backend/a', model: 'org/a' });
+    expect(one?.problem).toMatch(/ No other route serves org\/a\.$/);
+    expect((await all({ ...well, objects: objectsOf(['a', 'b']) })).map((found) => found.object)).toEqual([
+      'Backend/a',
+      'Model/a',
+    ]);
   });
 
   it('are two where they are of two objects', async () => {

@@ -43,8 +43,9 @@ export async function findProblems(
   const ofErrors = await inSlices(errors, (figure) => errorRateProblem(figure, isListed) ?? []);
   const findings = [...serviceProblems(service, isListed), ...mistakes(found), ...ofObjects.flat(), ...ofErrors.flat()];
   const all = new Set(findings.map(({ object, kind }) => `${kind} ${object}`));
+  const uncovered = findings.filter(({ object, kind }) => !isCovered(object, kind, all));
   return {
-    findings: findings.filter(({ object, kind }) => !isCovered(object, kind, all)),
+    findings: withAffectedModels(uncovered, objects),
     unknown: service.isEnvoyAnswering ? nothing : seenThroughEnvoy,
   };
 }
@@ -52,4 +53,35 @@ export async function findProblems(
 function isCovered(object: Finding['object'], kind: FoundKind, found: ReadonlySet<string>): boolean {
   const by = covering[kind];
   return by !== undefined && found.has(`${by} ${object}`);
+}
+
+const ofModels: ReadonlySet<FoundKind> = new Set(['model-not-served', 'model-failing', 'model-below-level'] as const);
+const ofBackends: ReadonlySet<FoundKind> = new Set(['backend-down', 'backend-failing', 'cluster-refused'] as const);
+/** Most models that a problem names. */
+const maxModels = 3;
+
+/**
+ * One cause is one problem: a Model all of whose Backends have problems has none of its own, and the problem of its first
+ * Backend names it.
+ */
+function withAffectedModels(findings: readonly Finding[], objects: readonly ObservedObject[]): readonly Finding[] {
+  const failing = new Set(findings.filter(({ kind }) => ofBackends.has(kind)).map(({ object }) => object));
+  if (failing.size === 0) return findings;
+  const troubled = new Set(findings.filter(({ kind }) => ofModels.has(kind)).map(({ object }) => object));
+  const affected = objects.filter(
+    ({ object, backends = [] }) =>
+      troubled.has(object) && backends.length > 0 && backends.every((name) => failing.has(`Backend/${name}`)),
+  );
+  const covered = new Set(affected.map(({ object }) => object));
+  const byBackend = Map.groupBy(affected, ({ backends = [] }) => `Backend/${backends[0] ?? ''}`);
+  return findings.flatMap((finding) => {
+    if (ofModels.has(finding.kind) && covered.has(finding.object)) return [];
+    const models = ofBackends.has(finding.kind) ? (byBackend.get(finding.object) ?? []) : [];
+    if (models.length === 0) return [finding];
+    const names = models.slice(0, maxModels).map(({ model }) => model);
+    const more = models.length > maxModels ? ` and ${models.length - maxModels} more` : '';
+    return [
+      { ...finding, model: names[0], problem: `${finding.problem} No other route serves ${names.join(', ')}${more}.` },
+    ];
+  });
 }

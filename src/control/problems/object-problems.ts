@@ -1,4 +1,5 @@
 /** The problems of the catalog's objects: mistakes of their authors, and conditions in their status. */
+import { type CauseRow, causes } from '../../core/cause.ts';
 import type { CatalogProblem } from '../../core/catalog.ts';
 import type { Finding } from './kinds.ts';
 import type { ConditionStatus } from '../core/live-catalog.ts';
@@ -22,6 +23,8 @@ export interface ObservedObject {
   readonly object: string;
   /** The id of a Model. */
   readonly model: string | undefined;
+  /** The names of the Backends of a Model's routes. */
+  readonly backends?: readonly string[] | undefined;
   readonly conditions: readonly ObservedCondition[];
 }
 
@@ -88,6 +91,7 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
     action:
       'Start or repair the engine, or correct its host, port or health check: docs/runbooks.md#weirbackendwithoutendpoint',
   },
+  ...requestCauses(),
   'Healthy True SomeEndpointsFail': {
     kind: 'endpoints-failing',
     problem: 'Some endpoints get no requests',
@@ -108,7 +112,7 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   'Programmed False LastGoodServes': 'none',
   'Servable False NotAccepted': 'none',
   'Servable False BackendNotUsable': 'none',
-  // Another problem reports the share of attempts that failed, with the last fault.
+  // Another problem reports the share of attempts that failed, with the last cause.
   'Healthy False LastRequestsFailed': 'none',
   // The model has left the catalog at its announced date.
   'Servable False Left': 'none',
@@ -116,6 +120,15 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   // The condition `Servable` gives the reason.
   'Listed False NotServable': 'none',
 };
+
+/** Requests to a Backend fail, for a cause that the condition names: a line for each cause. */
+function requestCauses(): Readonly<Record<string, ConditionRule>> {
+  const rows = Object.values<CauseRow>(causes).map(({ reason, action }): readonly [string, ConditionRule] => [
+    `Healthy False ${reason}`,
+    { kind: 'backend-down', problem: 'Not healthy', action: `${action}: docs/problems.md#causes` },
+  ]);
+  return Object.fromEntries(rows);
+}
 
 /** The problems in the conditions of one object. */
 export function conditionProblems({ object, model, conditions }: ObservedObject): readonly Finding[] {

@@ -49,7 +49,9 @@ export function ownConditions(
 const envoyTimeoutMs = 1_000;
 
 export interface CatalogOptions
-  extends Omit<CatalogSourceOptions, 'onChange'>, Pick<CatalogFacts, 'isServing' | 'ejected' | 'record' | 'answerOf'> {
+  extends
+    Omit<CatalogSourceOptions, 'onChange'>,
+    Pick<CatalogFacts, 'isServing' | 'ejected' | 'record' | 'answerOf' | 'probeOf'> {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;

@@ -114,6 +114,16 @@ export function idOf({ declared: { value } }: KubeObject): string | undefined {
   return typeof spec['id'] === 'string' ? spec['id'] : undefined;
 }
 
+/** The names of the Backends of a Model's routes. */
+export function backendsOf({ declared: { value } }: KubeObject): readonly string[] {
+  const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
+  const routes = Array.isArray(spec['routes']) ? spec['routes'] : [];
+  return routes.flatMap((route: unknown) => {
+    const name = isObject(route) ? route['backend'] : undefined;
+    return typeof name === 'string' ? [name] : [];
+  });
+}
+
 function pricesOf({ prices }: Model): LiveModel['pricing'] {
   const { prompt, completion, inputCacheRead } = prices;
   return {

@@ -26,7 +26,8 @@ it('gives others a turn every few milliseconds, however many backends there are'
       ejected: ({ id }) => (compute(0.05), id === 'm3@b3' ? ['10.0.0.1:80'] : []),
       troubleOf: () => undefined,
       answerOf: () => undefined,
-      record: () => ({ kind: 'untried' }),
+      record: () => ({ answeredAt: undefined, failing: undefined }),
+      probeOf: () => undefined,
       refused: () => new Map(),
       snapshot: () => ({
         ...{ aliases: new Map(), clusters, version: 'v' },

@@ -2,17 +2,21 @@
 import { hostname } from 'node:os';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { InSlices } from '../../core/clock.ts';
+import type { Cause } from '../../core/cause.ts';
+import { causeOf } from '../../core/fault-cause.ts';
 import {
   clusterMark,
   type FailingBackend,
   type ObservedBackend,
   type ObservedCatalog,
+  failuresInARow,
 } from '../../core/observed-catalog.ts';
 import type { EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
 import { createSlices } from '../../process/turns.ts';
 import type { RouteRecord } from '../../gateway/routing/health/route-record.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { type EndpointFacts, envoyEndpoints, observeEndpoints, unreachableBy } from './observe-endpoints.ts';
+import { type Probe, type Probes, ruledOut } from './probe-backends.ts';
 
 /** The service's own facts about its catalog, in addition to Envoy's reports. */
 export interface CatalogFacts extends EndpointFacts {
@@ -24,6 +28,8 @@ export interface CatalogFacts extends EndpointFacts {
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
   readonly record: (route: Route) => RouteRecord;
+  /** The newest answer of a cluster's Backend to the question for its models. */
+  readonly probeOf: Probes['of'];
 }
 
 /**
@@ -72,7 +78,7 @@ async function observeBackends(
       {
         refused: envoy?.active.has(name) === true ? undefined : refused.get(name),
         unreachable: counts && unreachableBy(counts),
-        failing: failingBackend((routes.get(backend) ?? []).map(facts.record)),
+        failing: failingBackend((routes.get(backend) ?? []).map(facts.record), facts.probeOf(name)),
         endpoints: endpoints.get(backend),
       },
     ];
@@ -80,11 +86,27 @@ async function observeBackends(
   return new Map(observed);
 }
 
-/** A backend fails when the last requests of some route to it failed, and no route to it has answered since. */
-function failingBackend(records: readonly RouteRecord[]): FailingBackend | undefined {
-  if (records.some(({ kind }) => kind === 'answers')) return undefined;
-  const [first] = records.filter((record) => record.kind === 'fails');
-  return first && { status: first.fault.status };
+/** A backend fails while the last request of some route to it failed, or else while it fails when it is asked for its models. */
+function failingBackend(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
+  const [worst] = records
+    .flatMap(({ failing }) => failing ?? [])
+    .filter(({ at, fault }) => !isRuledOut(causeOf(fault), at, probe))
+    .toSorted((a, b) => b.failures - a.failures);
+  if (worst === undefined) return failingProbe(records, probe);
+  const isLasting = (failures = 0): boolean => failures >= failuresInARow;
+  const isAnswering = records.some((one) => one.answeredAt !== undefined && !isLasting(one.failing?.failures));
+  const evidence = isLasting(worst.failures) && !isAnswering ? 'many-requests' : 'requests';
+  return { cause: causeOf(worst.fault), status: worst.fault.status, evidence };
+}
+
+const isRuledOut = (cause: Cause, at: number, probe: Probe | undefined): boolean =>
+  probe?.answer.kind === 'lists' && probe.at > at && ruledOut.has(cause);
+
+function failingProbe(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
+  if (probe?.answer.kind !== 'fails') return undefined;
+  const { at, answer } = probe;
+  if (records.some(({ answeredAt = -Infinity }) => answeredAt > at)) return undefined;
+  return { cause: answer.cause, status: answer.status, evidence: 'probe' };
 }
 
 /** Name of this replica among those that follow the same catalog. */

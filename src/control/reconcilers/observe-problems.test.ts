@@ -79,12 +79,12 @@ describe('a service and its catalog', () => {
     [
       'an endpoint has no address',
       { own: { backends: vllmA({ unreachable: 'no-address' }) } },
-      ['Backend/vllm-a backend-down No endpoint takes requests: spec.endpoint:', 'Model/a model-not-served No route'],
+      ['Backend/vllm-a backend-down No endpoint takes requests: spec.endpoint:'],
     ],
     [
       'no endpoint passes its health check',
       { own: { backends: vllmA({ unreachable: 'unhealthy' }) } },
-      ['Backend/vllm-a backend-down No endpoint takes requests: spec.healthCheck:', 'Model/a model-not-served'],
+      ['Backend/vllm-a backend-down No endpoint takes requests: spec.healthCheck:'],
     ],
     [
       'one endpoint of two fails its health check',
@@ -96,12 +96,12 @@ describe('a service and its catalog', () => {
     [
       'the requests of a route fail',
       { own: { out: new Set([route]), unlisted: new Set(['qwen/qwen3-8b']) } },
-      ['Backend/vllm-a backend-down No endpoint takes requests: the requests on all', 'Model/a model-not-served'],
+      ['Backend/vllm-a backend-down No endpoint takes requests: requests on all'],
     ],
     [
       'Envoy refuses a cluster',
       { own: { clusters: new Set(), backends: vllmA({ refused: 'no such file' }) } },
-      ['Backend/vllm-a cluster-refused Envoy does not take it: refused by', 'Model/a model-not-served'],
+      ['Backend/vllm-a cluster-refused Envoy does not take it: refused by'],
     ],
     [
       'Envoy does not have a cluster yet',
@@ -143,7 +143,7 @@ describe('a service and its catalog', () => {
     expect(await found()).toEqual(expected.map((text) => expect.stringContaining(text)));
   });
 
-  it('names the Model whose requests fail, and the Backend whose attempts do', async () => {
+  it('names the Backend whose attempts fail, with the cause, and the Model that has no other', async () => {
     const { errors, found } = setUp();
     for (let count = 0; count < 28; count += 1) {
       errors.outcome(sampleOutcome({ modelId: 'qwen/qwen3-8b', kind: 'failed', refusedFor: 'account' }));
@@ -153,8 +153,7 @@ describe('a service and its catalog', () => {
       });
     }
     expect(await found()).toEqual([
-      'Model/a model-failing 28 of 28 requests failed in the last 15 minutes (100 %).',
-      'Backend/vllm-a backend-failing 28 of 28 attempts failed in the last 15 minutes (100 %). The last fault: status 401.',
+      'Backend/vllm-a backend-failing 28 of 28 attempts failed in the last 15 minutes (100 %). It refuses the credential (HTTP 401). No other route serves qwen/qwen3-8b.',
     ]);
   });
 

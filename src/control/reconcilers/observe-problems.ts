@@ -19,7 +19,7 @@ import type { ErrorCounts } from '../../telemetry/performance/error-counts.ts';
 import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { type CatalogView, ownConditions, type ServedCatalog } from './catalog.ts';
-import { idOf } from './live-catalog.ts';
+import { backendsOf, idOf } from './live-catalog.ts';
 import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 
 interface ObservedParts {
@@ -88,6 +88,7 @@ function observedObject(object: KubeObject, view: CatalogView, now: number): Obs
   return {
     object: nameOf(object),
     model: object.kind === 'Model' ? idOf(object) : undefined,
+    backends: object.kind === 'Model' ? backendsOf(object) : undefined,
     conditions: ownConditions(object, view, now),
   };
 }

@@ -1,3 +1,4 @@
+import type { Cause } from '../../core/cause.ts';
 import type { Headers } from '../../core/headers.ts';
 
 /** One HTTP request to an engine or a search provider, through the egress listener. */
@@ -37,8 +38,8 @@ export interface UpstreamListener {
   /** A piece of the body. The bytes belong to the listener and do not change afterwards. */
   readonly data: (bytes: Uint8Array) => void;
   readonly ended: () => void;
-  /** The connection could not be made, was reset or cut. */
-  readonly failed: (reason: string) => void;
+  /** The connection could not be made, was reset or cut. `cause`: what Envoy says about it, if that names a cause. */
+  readonly failed: (reason: string, cause?: Cause) => void;
 }
 
 /** A call under way. */

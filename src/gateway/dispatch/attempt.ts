@@ -1,3 +1,4 @@
+import type { Cause } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
 import {
   type AnswerEvent,
@@ -162,7 +163,7 @@ function call(running: RunningAttempt, request: UpstreamCall): void {
     head: (status, header) => takeHead(running, status, header),
     data: (bytes) => takeData(running, bytes),
     ended: () => ended(running),
-    failed: (reason) => failed(running, reason),
+    failed: (reason, cause) => failed(running, reason, cause),
   });
   running.stream = stream;
   // The call may have failed before `upstream.call` returned.
@@ -223,11 +224,11 @@ function ended(running: RunningAttempt): void {
   }
 }
 
-function failed(running: RunningAttempt, reason: string): void {
+function failed(running: RunningAttempt, reason: string, cause: Cause | undefined): void {
   const { reader, error } = running;
   if (running.isOver) running.cancelTimer();
   else if (error !== undefined) endErrorBody(running, error);
-  else finish(running, { kind: reader === undefined ? 'connect' : 'reset', detail: reason });
+  else finish(running, { kind: reader === undefined ? 'connect' : 'reset', detail: reason, ...(cause && { cause }) });
 }
 
 /** Reads the body of an error if it can say more than the status. Ends the attempt with the error. */

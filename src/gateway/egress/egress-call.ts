@@ -1,6 +1,8 @@
 import type { Dispatcher } from 'undici';
+import type { Cause } from '../../core/cause.ts';
 import type { AtTurnEnd } from '../../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
+import { connectCause } from './connect-cause.ts';
 
 /**
  * Header that names the endpoint of a call to Envoy. In the answer it names the endpoint that Envoy has called instead.
@@ -10,6 +12,9 @@ export const endpointHeader = 'x-weir-endpoint';
 
 /** Header of Envoy's own answers: its response flags, such as `UF` for a failed connection. */
 const egressFailureHeader = 'x-weir-egress-failure';
+
+/** Header of Envoy's own answers: its response code details, and why the transport failed. */
+const egressDetailHeader = 'x-weir-egress-detail';
 
 /**
  * Bytes of one answer after which other work has its turn, about one read of a socket. Node reads a socket with more
@@ -45,7 +50,7 @@ type Step =
   | { readonly kind: 'head'; readonly status: number; readonly headers: ResponseHeaders }
   | { readonly kind: 'data'; readonly bytes: Buffer }
   | { readonly kind: 'ended' }
-  | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause: Cause | undefined };
 
 /** What a call needs from the egress that made it. */
 interface CallOwner {
@@ -67,6 +72,8 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   #isReading = true;
   #steps: Step[] = [];
   #bytesInTurn = 0;
+  /** What Envoy's own answer says about the failure. */
+  #cause: Cause | undefined;
 
   constructor(listener: UpstreamListener, owner: CallOwner) {
     this.#listener = listener;
@@ -104,7 +111,10 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     controller.rawHeaders = null;
     const failure = first(headers, egressFailureHeader);
     const coding = headers['transfer-encoding'] ?? 'chunked';
-    if (failure !== undefined) controller.abort(fault(`Envoy ${failure}`));
+    if (failure !== undefined) {
+      this.#cause = connectCause(first(headers, egressDetailHeader));
+      controller.abort(fault(`Envoy ${failure}`));
+    }
     // The parser accepts a switch of protocols and any encoding, and would pass on a body that is still encoded.
     else if (status === 101 || coding !== 'chunked') controller.abort(fault('PROTOCOL'));
     // Lower statuses are interim answers.
@@ -122,7 +132,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#take({ kind: 'failed', reason: reasonOf(error) });
+    this.#take({ kind: 'failed', reason: reasonOf(error), cause: this.#cause });
   }
 
   #take(step: Step): void {
@@ -168,7 +178,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
           if (this.#finish()) this.#listener.ended();
           return undefined;
         case 'failed':
-          if (this.#finish()) this.#listener.failed(step.reason);
+          if (this.#finish()) this.#listener.failed(step.reason, step.cause);
           return undefined;
       }
     } catch {

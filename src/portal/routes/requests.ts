@@ -169,6 +169,7 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
       engine_error: null,
       about: null,
       envoy_flags: null,
+      cause: null,
     };
     return { ...attempt, route: nameOf(route), backend: null, endpoint: null, fault, why_failed: whyFailed(fault) };
   });

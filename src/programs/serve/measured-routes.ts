@@ -1,5 +1,7 @@
 import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
 import { watchHealthChecks } from '../../control/reconcilers/health-checks.ts';
+import { watchBackends } from '../../control/reconcilers/probe-backends.ts';
+import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { createAnswerLengths } from '../../gateway/metering/expected-output.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createHealth } from '../../gateway/routing/health/health.ts';
@@ -26,6 +28,12 @@ export function measureRoutes(
   let served: readonly Cluster[] = [];
   let servedAt = systemClock.now();
   const checks = watchHealthChecks({ clock: systemClock, envoy: clusters, clusters: () => served, endpoints });
+  const probes = watchBackends({
+    clock: systemClock,
+    endpoints,
+    readError: chatErrors.read,
+    isFailing: (routes) => routes.some((route) => health.record(route).failing !== undefined),
+  });
   /** Whether an endpoint passes its health check, and is neither ejected nor cooling off. */
   const isServing = (route: Route): boolean => health.isServing(route, checks.isUsed(route.backend.name));
   const measured = createModelPerformance({
@@ -36,13 +44,15 @@ export function measureRoutes(
   const errors = createErrorCounts(systemClock);
   const answerLengths = createAnswerLengths();
   return {
-    ...{ pools, health, checks, isServing, measured, errors, answerLengths },
+    ...{ pools, health, checks, probes, isServing, measured, errors, answerLengths },
     /** When the snapshot that is served was taken. */
     servedAt: () => servedAt,
     /** From now on, this snapshot is served. */
     follow: (snapshot: Snapshot): void => {
       served = snapshot.clusters;
-      health.retain(routesOf(snapshot));
+      const routes = routesOf(snapshot);
+      health.retain(routes);
+      probes.follow(routes);
       pools.follow(snapshot);
       measured.retain(snapshot.models);
       errors.retain(snapshot);

@@ -67,7 +67,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const readers = startReaders(settings, { sealing, search, log });
   const gates = await openGates(settings, partsLog);
   const routes = measureRoutes(settings, { ...gates, envoy });
-  const { pools, health, checks, isServing, measured, errors, servedAt } = routes;
+  const { pools, health, checks, probes, isServing, measured, errors, servedAt } = routes;
   const declared = openDeclaredAccounts(settings, location);
   const catalog = await openServiceCatalog(settings, {
     ...{ accounts: declared?.parts, log, instance, envoy, routes, readers, found },
@@ -125,7 +125,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     await Promise.all([catalog.leave(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await catalog.close();
     await envoy.close();
-    for (const part of [shedWatch, checks, requests, load]) part.close();
+    for (const part of [shedWatch, checks, probes, requests, load]) part.close();
     takeBackAddress?.();
     await ops.close();
     await envoy.egress.close();
@@ -146,7 +146,7 @@ function openServiceCatalog(
   settings: Settings,
   {
     envoy,
-    routes: { health, checks, isServing, measured, follow },
+    routes: { health, checks, probes, isServing, measured, follow },
     readers,
     found,
     ...options
@@ -167,6 +167,7 @@ function openServiceCatalog(
     ejected: health.ejected,
     record: health.record,
     answerOf: checks.answerOf,
+    probeOf: probes.of,
     statusOf: measured.statusOf,
     searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
     onServed: (snapshot) => {

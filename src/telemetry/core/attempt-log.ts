@@ -1,3 +1,4 @@
+import { causeNamed } from '../../core/cause.ts';
 import { engineErrors, faultKinds } from '../../core/event.ts';
 import { attemptReasons, attemptSteps } from '../../gateway/core/telemetry.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -12,7 +13,7 @@ const maxLog = 800;
  * The attempts of a request as a text for the ledger, with `; ` between them. Words of an attempt: the positions of its
  * reason, its step and its end in their lists, its backend, its endpoint, and the milliseconds until it began, had
  * output and ended; then its fault, if it had one (kind, HTTP status, engine's error, part of the request, Envoy's
- * flags). `-`: absent. Names and counts alone: never text of an engine or a caller.
+ * flags, cause). `-`: absent. Names and counts alone: never text of an engine or a caller.
  */
 export function writeAttemptLog({ attempts, begun }: Pick<RequestRecord, 'attempts' | 'begun'>): string | undefined {
   const since = (moment: number | undefined): string =>
@@ -27,7 +28,7 @@ export function writeAttemptLog({ attempts, begun }: Pick<RequestRecord, 'attemp
       fault === undefined
         ? []
         : [
-            [fault.kind, fault.status, fault.engineError, fault.about, fault.flags]
+            [fault.kind, fault.status, fault.engineError, fault.about, fault.flags, fault.cause]
               .map((part) => part ?? '-')
               .join('/'),
           ];
@@ -61,11 +62,13 @@ const countOf = (text: string | undefined): number | null =>
   text !== undefined && /^\d+$/.test(text) ? Number(text) : null;
 
 function faultOf(text: string | undefined): ToldAttempt['fault'] {
-  const [name, status, error, about, flags] = (text ?? '').split('/').map((part) => (part === '-' ? undefined : part));
+  const [name, status, error, about, flags, cause] = (text ?? '')
+    .split('/')
+    .map((part) => (part === '-' ? undefined : part));
   const kind = faultKinds.find((one) => one === name);
   if (kind === undefined) return null;
   return {
     ...{ kind, status: countOf(status), engine_error: engineErrors.find((one) => one === error) ?? null },
-    ...{ about: about ?? null, envoy_flags: flags ?? null },
+    ...{ about: about ?? null, envoy_flags: flags ?? null, cause: causeNamed(cause) ?? null },
   };
 }

@@ -10,7 +10,7 @@ if (attempt === undefined) throw new Error('the sample has no attempt');
 type Fault = NonNullable<typeof attempt.fault>;
 const failedWith = (fault: Partial<Fault>): NonNullable<Story['attempts']>[number] => ({
   ...{ ...attempt, end: 'failed' },
-  fault: { kind: 'status', status: null, engine_error: null, about: null, envoy_flags: null, ...fault },
+  fault: { kind: 'status', status: null, engine_error: null, about: null, envoy_flags: null, cause: null, ...fault },
 });
 const unsent: Partial<Story> = { attempts: [], attempt_count: 0 };
 
@@ -33,6 +33,14 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
     },
     admin: '503, no route had room, last fault: no endpoint passes its health check',
     member: '503, no route had room, last fault: connect',
+  },
+  {
+    story: {
+      ...{ outcome: 'failed', failure: { code: 'attempts_failed', status: 502, about: [] } },
+      attempts: [failedWith({ status: 401, engine_error: 'account', cause: 'credential-refused' })],
+    },
+    admin: '502, every attempt failed, last fault: it refuses the credential (HTTP 401)',
+    member: '502, every attempt failed, last fault: HTTP 401',
   },
   {
     story: {

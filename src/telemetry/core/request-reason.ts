@@ -1,3 +1,4 @@
+import { causes } from '../../core/cause.ts';
 import type { FailureCode } from '../../core/failure.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { readAttemptLog } from './attempt-log.ts';
@@ -36,13 +37,14 @@ const envoyFlags: Readonly<Record<string, string>> = {
   NC: 'Envoy does not have the backend yet',
 };
 
-/** Why an attempt failed, in words: its kind, and in brackets what is known further. */
-export function faultText({ kind, ...facts }: AttemptFault): string {
-  const known = factsOf(facts);
-  return known.length === 0 ? words(kind) : `${words(kind)} (${known.join(', ')})`;
+/** Why an attempt failed, in words: its cause, or else its kind; in brackets what is known further. */
+export function faultText({ kind, cause, ...facts }: AttemptFault): string {
+  const known = cause === null ? factsOf(facts) : factsOf({ ...facts, engine_error: null, envoy_flags: null });
+  const text = cause === null ? words(kind) : `it ${causes[cause].says}`;
+  return known.length === 0 ? text : `${text} (${known.join(', ')})`;
 }
 
-function factsOf({ status, engine_error: error, about, envoy_flags: flags }: Omit<AttemptFault, 'kind'>) {
+function factsOf({ status, engine_error: error, about, envoy_flags: flags }: Omit<AttemptFault, 'kind' | 'cause'>) {
   return [
     ...(status === null ? [] : [`HTTP ${status}`]),
     ...(error === null ? [] : [`the engine says ${words(error)}`]),
@@ -82,6 +84,7 @@ export function reasonOf({ outcome, failure, refused_for: cause, attempts }: Why
 }
 
 function faultFor(fault: AttemptFault, reader: ReasonReader): string {
+  if (reader === 'admin' && fault.cause !== null) return faultText(fault);
   const seen = reader === 'admin' ? fault : { ...fault, engine_error: null, about: null, envoy_flags: null };
   const known = factsOf(seen);
   return known.length === 0 ? words(fault.kind) : known.join(', ');

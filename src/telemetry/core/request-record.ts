@@ -1,7 +1,9 @@
 import type { Outcome } from '../../core/account.ts';
+import type { Cause } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
+import { causeOf, envoyFlags } from '../../core/fault-cause.ts';
 import type { AttemptEnd } from '../../gateway/core/health.ts';
 import type { Ranking } from '../../gateway/core/plan.ts';
 import type {
@@ -70,6 +72,7 @@ export interface AttemptNote extends AttemptStart {
 
 /** The classification of a fault. It has no text of an engine. */
 export type FaultFacts = Pick<Fault, 'kind' | 'status' | 'engineError' | 'about'> & {
+  readonly cause: Cause;
   /** Envoy's response flags. */
   readonly flags: string | undefined;
 };
@@ -248,9 +251,6 @@ function countFailover(failovers: Writable<Failovers>, reason: AttemptReason): v
   else if (reason === 'failover') failovers.beforeOutput += 1;
 }
 
-/** The only part of a fault's detail that is a classification: Envoy's response flags for a call without an answer. */
-const envoyFlags = /^Envoy ([A-Z,]+)$/;
-
 function watchOf(note: Writable<AttemptNote>, clock: Pick<Clock, 'elapsed'>): AttemptWatch {
   return {
     output: () => {
@@ -266,7 +266,14 @@ function watchOf(note: Writable<AttemptNote>, clock: Pick<Clock, 'elapsed'>): At
       note.facts = facts;
       if (end.kind !== 'failed') return;
       const { kind, status, engineError, about, detail } = end.fault;
-      note.fault = { kind, status, ...(engineError && { engineError }), about, flags: envoyFlags.exec(detail)?.[1] };
+      note.fault = {
+        kind,
+        status,
+        ...(engineError && { engineError }),
+        about,
+        cause: causeOf(end.fault),
+        flags: envoyFlags.exec(detail)?.[1],
+      };
     },
   };
 }

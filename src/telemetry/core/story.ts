@@ -5,6 +5,7 @@
  * began, unless they are durations.
  */
 import * as z from 'zod';
+import { causes } from '../../core/cause.ts';
 import { surfaces } from '../../core/dialect.ts';
 import { engineErrors, faultKinds, refusalCauses } from '../../core/event.ts';
 import { failures } from '../../core/failure.ts';
@@ -41,6 +42,10 @@ const faultSchema = z
         description:
           'Envoy’s response flags, where the call got no answer: `UH` when no endpoint passes its health check',
       }),
+    cause: namesOf(causes).nullable().default(null).meta({
+      description:
+        'why it failed, by the table of causes in docs/problems.md; null: a version before the table wrote it',
+    }),
   })
   .meta({ id: 'AttemptFault', description: 'why an attempt was no good' });
 

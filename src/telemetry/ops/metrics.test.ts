@@ -54,7 +54,7 @@ describe('requests', () => {
         `weir_requests_total{surface="chat",model="${model}",outcome="cancelled",code=""} 1`,
         'weir_requests_total{surface="messages",model="",outcome="refused",code="rate_limited"} 1',
         'weir_limit_refusals_total{limit="rate"} 1',
-        `weir_attempt_faults_total{model="${model}",backend="vllm-a",fault="status"} 1`,
+        `weir_attempt_faults_total{model="${model}",backend="vllm-a",fault="status",cause="server-error"} 1`,
       ),
     );
     expect(text).not.toContain('CANARY');

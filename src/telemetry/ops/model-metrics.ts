@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
+import { causeOf } from '../../core/fault-cause.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { RequestEnd } from '../core/request-end.ts';
 import type { PickReason } from '../../core/pool-prompt.ts';
@@ -96,7 +97,7 @@ function declareModelMetrics(registry: Registry, times: ExemplarRegistry) {
       'Hedges that were first; those started are weir_attempts_total with the reason hedge.',
       'model',
     ),
-    faults: counter('weir_attempt_faults_total', 'Failed calls of engines.', 'model', 'backend', 'fault'),
+    faults: counter('weir_attempt_faults_total', 'Failed calls of engines.', 'model', 'backend', 'fault', 'cause'),
     implausible: counter(
       'weir_implausible_usage_total',
       'Answers whose engine reported impossible token counts, so that the service counted.',
@@ -160,7 +161,7 @@ export function createModelMetrics(model: string): ModelMetrics {
     won: (reason) => {
       if (reason === 'hedge') metrics.hedgesWon.inc({ model });
     },
-    fault: (backend, { kind }) => metrics.faults.inc({ model, backend, fault: kind }),
+    fault: (backend, fault) => metrics.faults.inc({ model, backend, fault: fault.kind, cause: causeOf(fault) }),
     implausibleUsage: (backend) => metrics.implausible.inc({ model, backend }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Fault } from '../../core/event.ts';
+import { causeOf } from '../../core/fault-cause.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { AttemptReason, AttemptStep, SearchRecord } from '../../gateway/core/telemetry.ts';
 import type { RequestEnd } from '../core/request-end.ts';
@@ -22,13 +23,18 @@ export function createRequestLog(log: Logger) {
     attempted: (attempt: AttemptLine): void => {
       if (attempt.reason !== 'first') log.debug(attempt, 'another attempt');
     },
-    attemptFailed: (requestId: string, routeId: string, { kind, detail, status, engineError }: Fault): void => {
+    attemptFailed: (requestId: string, routeId: string, fault: Fault): void => {
+      const { kind, detail, status, engineError } = fault;
+      const cause = causeOf(fault);
       // The operator has to act on a request that our validation should have refused, and on a problem of the account.
       const level =
         engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
-      const { isLogged, suppressed } = repeats.take(`${routeId} ${kind}`);
+      const { isLogged, suppressed } = repeats.take(`${routeId} ${cause}`);
       if (isLogged) {
-        log[level]({ requestId, routeId, fault: kind, detail, status, engineError, suppressed }, 'attempt failed');
+        log[level](
+          { requestId, routeId, fault: kind, cause, detail, status, engineError, suppressed },
+          'attempt failed',
+        );
       }
     },
     implausibleUsage: (requestId: string, routeId: string): void => {

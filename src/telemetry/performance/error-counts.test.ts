@@ -92,10 +92,10 @@ describe('the count of failed attempts', () => {
   it('knows how the newest one failed', () => {
     const { counts } = setUp();
     counts.attempt('b', failedWith({ status: 500, engineError: 'other' }));
-    expect([...counts.ofBackends()][0]?.[1].lastFault).toBe('status 500');
+    expect([...counts.ofBackends()][0]?.[1].lastFault).toEqual({ cause: 'server-error', status: 500 });
     counts.attempt('b', failedWith({ kind: 'stalled' }));
     counts.attempt('b', { kind: 'complete' });
-    expect([...counts.ofBackends()][0]?.[1].lastFault).toBe('stalled');
+    expect([...counts.ofBackends()][0]?.[1].lastFault).toEqual({ cause: 'silent', status: undefined });
   });
 
   it.each<readonly [string, AttemptEnd, readonly [failed: number, total: number] | undefined]>([

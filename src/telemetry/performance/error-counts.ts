@@ -1,7 +1,9 @@
 import type { Outcome } from '../../core/account.ts';
+import type { Cause } from '../../core/cause.ts';
 import type { Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Fault, isOfTheRequest } from '../../core/event.ts';
+import { causeOf } from '../../core/fault-cause.ts';
 import type { AttemptEnd } from '../../gateway/core/health.ts';
 import { createSliceRing, type SliceRing } from './slice-ring.ts';
 
@@ -19,7 +21,7 @@ export interface ErrorCount extends Count {
    * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and
    * without a failure.
    */
-  readonly lastFault: string | undefined;
+  readonly lastFault: LastFault | undefined;
 }
 
 /**
@@ -54,10 +56,16 @@ interface Result {
   readonly fault?: Fault;
 }
 
+/** The newest failure. */
+export interface LastFault {
+  readonly cause: Cause;
+  readonly status: number | undefined;
+}
+
 interface Rings {
   readonly whole: SliceRing<Slice>;
   readonly lately: SliceRing<Slice>;
-  lastFault: string | undefined;
+  lastFault: LastFault | undefined;
 }
 
 export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
@@ -72,7 +80,7 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
       slice.total += 1;
       if (!isServed) slice.failed += 1;
     }
-    rings.lastFault = fault === undefined ? rings.lastFault : faultText(fault);
+    rings.lastFault = fault === undefined ? rings.lastFault : { cause: causeOf(fault), status: fault.status };
   }
 
   function* countsIn(from: ReadonlyMap<string, Rings>): Generator<readonly [string, ErrorCount]> {
@@ -110,8 +118,6 @@ function newRings(): Rings {
     createSliceRing<Slice>({ count, widthMs: sliceMs, empty: () => ({ failed: 0, total: 0 }) });
   return { whole: ring(windowSlices), lately: ring(latelySlices), lastFault: undefined };
 }
-
-const faultText = ({ kind, status }: Fault): string => (status === undefined ? kind : `status ${status}`);
 
 function sumOf(slices: readonly Slice[]): Count {
   const sum = { failed: 0, total: 0 };

@@ -97,6 +97,7 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
             engine_error: fault.engineError ?? null,
             about: fault.about ?? null,
             envoy_flags: fault.flags ?? null,
+            cause: fault.cause,
           },
     output_tokens: note.facts?.usage?.completionTokens ?? null,
   };

@@ -3,6 +3,7 @@ import { engineNames } from '../../../core/engine-name.ts';
 import type { EngineError, EngineErrorReading } from '../../../core/event.ts';
 import { isObject, parseJson } from '../../../core/json.ts';
 import { engineWord, type ParameterName, parameterNames, parameters } from '../../../core/parameters.ts';
+import { engineCause } from './engine-cause.ts';
 
 interface ErrorReading extends EngineErrorReading {
   /** The HTTP status that the body of a 200 names, if any. */
@@ -191,13 +192,13 @@ export function readError(value: unknown, status?: number): ErrorReading {
     named(vagueCodes) ??
     (requestStatuses.has(known) ? 'bad-request' : 'other');
   const about = engineError === 'bad-request' ? partOf(words) : undefined;
-  return { engineError, about, status: inBody };
+  return { engineError, about, cause: engineCause({ status: known, message, names }), status: inBody };
 }
 
 /** Reads the body of an answer with an error status: JSON in any shape, else text. */
 function readErrorBody(status: number, text: string): EngineErrorReading {
-  const { engineError, about } = readError(parseJson(text) ?? text, status);
-  return { engineError, about };
+  const { engineError, about, cause } = readError(parseJson(text) ?? text, status);
+  return { engineError, about, cause };
 }
 
 /** How dispatch reads answers with an error status. */

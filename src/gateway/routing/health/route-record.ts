@@ -1,15 +1,16 @@
 import type { Fault } from '../../../core/event.ts';
-import { failuresInARow } from '../../../core/observed-catalog.ts';
 
 /**
  * The results of a route's last requests, for operators. Ejection has its own rules. There, a prompt that fails repeatedly counts
  * once, so that one caller cannot eject a route. Here, each failure counts, so that a probe that always sends the same prompt finds
- * a dead engine. `untried`: too few requests lately.
+ * a dead engine.
  */
-export type RouteRecord =
-  | { readonly kind: 'untried' }
-  | { readonly kind: 'answers' }
-  | { readonly kind: 'fails'; readonly fault: Fault };
+export interface RouteRecord {
+  /** When it last answered a request, by `Clock.elapsed`; undefined: not within the last ten minutes. */
+  readonly answeredAt: number | undefined;
+  /** The last requests failed: how many in a row, and the last fault. Undefined after a success, or ten minutes. */
+  readonly failing: { readonly at: number; readonly failures: number; readonly fault: Fault } | undefined;
+}
 
 /** Older results say nothing about the present. */
 const presentMs = 600_000;
@@ -24,20 +25,20 @@ export function createRouteRecorder(): RouteRecorder {
   let answeredAt = -Infinity;
   let failures = 0;
   let last: { readonly at: number; readonly fault: Fault } | undefined;
+  const isPresent = (now: number, at: number): boolean => now - at < presentMs;
   return {
     answered: (now) => {
       answeredAt = now;
       failures = 0;
+      last = undefined;
     },
     failed: (now, fault) => {
       failures += 1;
       last = { at: now, fault };
     },
-    record: (now) => {
-      if (failures >= failuresInARow && last !== undefined && now - last.at < presentMs) {
-        return { kind: 'fails', fault: last.fault };
-      }
-      return now - answeredAt < presentMs ? { kind: 'answers' } : { kind: 'untried' };
-    },
+    record: (now) => ({
+      answeredAt: isPresent(now, answeredAt) ? answeredAt : undefined,
+      failing: last === undefined || !isPresent(now, last.at) ? undefined : { ...last, failures },
+    }),
   };
 }

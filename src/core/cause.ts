@@ -1,0 +1,222 @@
+/**
+ * Why an attempt at an engine failed, in words for operators: one closed table. Conditions, problems, `weir explain`, the
+ * log and the metrics take the cause from here. Callers never see it.
+ */
+export interface CauseRow {
+  /** What the engine does, after its name: `vllm-a refuses connections`. */
+  readonly says: string;
+  /** What the operator can do about it. */
+  readonly action: string;
+  /** The reason of the Backend's condition: one word in CamelCase. */
+  readonly reason: string;
+}
+
+/** Nobody can be reached at the address. */
+const unreachable = {
+  'connection-refused': {
+    says: 'refuses connections',
+    action: 'Start the engine, or correct host and port in spec.endpoint',
+    reason: 'ConnectionRefused',
+  },
+  'connect-timeout': {
+    says: 'does not answer a connection in time',
+    action: 'Check the address, network policies and firewalls on the way',
+    reason: 'ConnectTimeout',
+  },
+  'no-route': {
+    says: 'has no network route',
+    action: 'Check the address, and the network between gateway and engine',
+    reason: 'NoNetworkRoute',
+  },
+  'fails-health-check': {
+    says: 'passes no health check',
+    action: 'Start or repair the engine, or correct spec.healthCheck',
+    reason: 'NoHealthyEndpoint',
+  },
+  'not-in-envoy': {
+    says: 'is not in Envoy yet',
+    action: 'Look in Envoy’s log for the reason',
+    reason: 'MissingInEnvoy',
+  },
+  'connect-failed': {
+    says: 'cannot be connected to',
+    action: 'Check host, port and TLS in spec.endpoint',
+    reason: 'ConnectFailed',
+  },
+} as const satisfies Readonly<Record<string, CauseRow>>;
+
+/** The connection has no valid TLS. */
+const withoutTls = {
+  'certificate-expired': {
+    says: 'has an expired certificate, or one that is not valid yet',
+    action: 'Renew the certificate of the engine',
+    reason: 'CertificateExpired',
+  },
+  'certificate-unknown-authority': {
+    says: 'has a certificate of an unknown authority',
+    action: 'Name the authority in spec.endpoint.tls, or give the engine a certificate of a known one',
+    reason: 'CertificateUnknownAuthority',
+  },
+  'certificate-other-name': {
+    says: 'has a certificate for another host name',
+    action: 'Correct the host, or the server name in spec.endpoint.tls',
+    reason: 'CertificateOtherName',
+  },
+  'certificate-required': {
+    says: 'requires a client certificate, or refuses the one it got',
+    action: 'Give the Backend a client certificate that the engine accepts',
+    reason: 'CertificateRequired',
+  },
+  'no-tls': {
+    says: 'speaks plain HTTP where TLS is expected',
+    action: 'Use http:// in spec.endpoint, or the port of the engine that speaks TLS',
+    reason: 'NoTls',
+  },
+  'tls-expected': {
+    says: 'expects TLS where plain HTTP is spoken',
+    action: 'Use https:// in spec.endpoint',
+    reason: 'TlsExpected',
+  },
+  'tls-failed': {
+    says: 'fails the TLS handshake',
+    action: 'Compare the TLS versions and ciphers of the engine with those of Envoy',
+    reason: 'TlsFailed',
+  },
+} as const satisfies Readonly<Record<string, CauseRow>>;
+
+/** It answers, and refuses. */
+const refusing = {
+  'credential-refused': {
+    says: 'refuses the credential',
+    action: 'Correct the key in the Secret of the Backend',
+    reason: 'CredentialRefused',
+  },
+  'no-quota': {
+    says: 'has no money or quota left',
+    action: 'Top up the account at the provider, or raise its limit',
+    reason: 'NoQuota',
+  },
+  'no-such-model': {
+    says: 'has no such model',
+    action: 'Correct upstreamModel in the route: `weir engine check` lists the names that the engine has',
+    reason: 'NoSuchModel',
+  },
+  'no-such-path': {
+    says: 'has no such path',
+    action: 'Correct the path in spec.endpoint: most engines have the API below /v1',
+    reason: 'NoSuchPath',
+  },
+  redirects: {
+    says: 'redirects to another address',
+    action: 'Put the address to which it redirects in spec.endpoint',
+    reason: 'Redirects',
+  },
+  'not-an-api': {
+    says: 'answers with a page in place of an API',
+    action: 'Correct the address: a proxy, a login page or another program answers',
+    reason: 'NotAnApi',
+  },
+  'refuses-parameter': {
+    says: 'refuses a parameter that the gateway sends',
+    action: 'Correct spec.engine, or the capabilities of the route',
+    reason: 'ParameterRefused',
+  },
+  'no-tool-parser': {
+    says: 'has no tool parser, or does not choose tools by itself',
+    action: 'Start the engine with a tool parser, or take tools from the capabilities of the route',
+    reason: 'NoToolParser',
+  },
+  'no-chat-template': {
+    says: 'has no chat template',
+    action: 'Start the engine with a chat template, or serve a model that has one',
+    reason: 'NoChatTemplate',
+  },
+  'refuses-request': {
+    says: 'refuses requests as they are written',
+    action: 'Check spec.engine, and `weir explain` of a request that failed',
+    reason: 'RequestsRefused',
+  },
+  'context-length': {
+    says: 'has a shorter context than the model declares',
+    action: 'Correct contextLength, or start the engine with a longer context',
+    reason: 'ContextTooShort',
+  },
+  'content-policy': {
+    says: 'refuses prompts by its content policy',
+    action: 'Nothing: the provider judges each prompt',
+    reason: 'ContentPolicy',
+  },
+} as const satisfies Readonly<Record<string, CauseRow>>;
+
+/** It could answer later. */
+const busy = {
+  loading: {
+    says: 'is loading its model',
+    action: 'Wait until the model is loaded; a health check keeps requests away until then',
+    reason: 'Loading',
+  },
+  'rate-limited': {
+    says: 'is at its rate limit',
+    action: 'Raise the limit at the provider, or add a route',
+    reason: 'RateLimited',
+  },
+  full: {
+    says: 'is full',
+    action: 'Add endpoints, or lower spec.capacity so that requests wait in the gateway',
+    reason: 'Full',
+  },
+  'out-of-memory': {
+    says: 'ran out of memory',
+    action: 'Give the engine more memory, or fewer and shorter requests at a time',
+    reason: 'OutOfMemory',
+  },
+} as const satisfies Readonly<Record<string, CauseRow>>;
+
+/** It begins an answer that is none. */
+const broken = {
+  'server-error': {
+    says: 'reports an internal error',
+    action: 'Look in the log of the engine',
+    reason: 'ServerError',
+  },
+  'breaks-off': {
+    says: 'breaks off its answers',
+    action: 'Look in the log of the engine, and at the time limits of proxies before it',
+    reason: 'BreaksOff',
+  },
+  silent: {
+    says: 'falls silent',
+    action: 'Look in the log of the engine; if it only needs longer, raise the limits of silence',
+    reason: 'Silent',
+  },
+  unreadable: {
+    says: 'answers in a form that cannot be read',
+    action: 'Correct spec.engine; `weir engine check` shows what it answers',
+    reason: 'Unreadable',
+  },
+  'wrong-structure': {
+    says: 'does not keep to the structure that was asked for',
+    action: 'Check that the engine supports structured output and tool choice',
+    reason: 'WrongStructure',
+  },
+  'cannot-continue': {
+    says: 'does not continue answers where they broke off',
+    action: 'Nothing: the answer was asked for elsewhere',
+    reason: 'CannotContinue',
+  },
+} as const satisfies Readonly<Record<string, CauseRow>>;
+
+export const causes = { ...unreachable, ...withoutTls, ...refusing, ...busy, ...broken };
+
+export type Cause = keyof typeof causes;
+
+/** The cause of a name, for example in a file; undefined: it is of another version. */
+export const causeNamed = (name: string | undefined): Cause | undefined =>
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- `in` does not narrow a string to the keys
+  name !== undefined && Object.hasOwn(causes, name) ? (name as Cause) : undefined;
+
+/** What an engine does, with the HTTP status that shows it: `refuses the credential (HTTP 401)`. */
+export function causeText(cause: Cause, status: number | undefined): string {
+  const { says } = causes[cause];
+  return status === undefined ? says : `${says} (HTTP ${status})`;
+}

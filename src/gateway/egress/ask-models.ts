@@ -1,0 +1,126 @@
+import { request } from 'undici';
+import type { Backend } from '../../core/catalog.ts';
+import type { Cause } from '../../core/cause.ts';
+import type { EngineErrorReading } from '../../core/event.ts';
+import { causeOf } from '../../core/fault-cause.ts';
+import { createDirectAgent } from './direct-agent.ts';
+
+/**
+ * What an engine answers when it is asked for its models. `fails`: why no request to it can succeed. `unclear`: it has no
+ * such list, which says nothing about requests.
+ */
+export type ModelsAnswer =
+  | { readonly kind: 'lists' }
+  | { readonly kind: 'fails'; readonly cause: Cause; readonly status?: number }
+  | { readonly kind: 'unclear' };
+
+const timeoutMs = 3_000;
+const maxBytes = 65_536;
+
+/** Causes that a list of models shows. Others, such as a missing path, may hold for the list alone. */
+const certain: ReadonlySet<Cause> = new Set<Cause>([
+  'credential-refused',
+  'no-quota',
+  'redirects',
+  'not-an-api',
+  'loading',
+  'tls-expected',
+  'out-of-memory',
+]);
+
+/**
+ * Sends `GET …/models` to one endpoint of a Backend, with its credential. Past Envoy, like `checkEndpoint`. A redirect is
+ * not followed, so that the credential stays at the endpoint. Never rejects.
+ */
+export async function askModels(
+  {
+    cluster: { tls },
+    path,
+    authorization,
+  }: Pick<Backend, 'path' | 'authorization'> & { readonly cluster: Pick<Backend['cluster'], 'tls'> },
+  {
+    endpoint,
+    authority,
+    read,
+  }: {
+    /** `address:port`. */
+    readonly endpoint: string;
+    readonly authority: string;
+    /** Reads the body of an error. */
+    readonly read: (status: number, text: string) => EngineErrorReading;
+  },
+): Promise<ModelsAnswer> {
+  const dispatcher = createDirectAgent(tls, { timeoutMs });
+  try {
+    const {
+      statusCode: status,
+      body,
+      headers,
+    } = await request(`${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}${path}/models`, {
+      dispatcher,
+      headers: { host: authority, 'user-agent': 'weir', ...(authorization === undefined ? {} : { authorization }) },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+    const isPage = String(headers['content-type']).startsWith('text/html');
+    if (status === 200) {
+      await body.dump({ limit: maxBytes });
+      return isPage ? { kind: 'fails', cause: 'not-an-api', status } : { kind: 'lists' };
+    }
+    const cause = causeOf({ kind: 'status', status, detail: '', ...read(status, await textOf(body)) });
+    return certain.has(cause) ? { kind: 'fails', cause, status } : { kind: 'unclear' };
+  } catch (error) {
+    return { kind: 'fails', cause: causeOfError(error) };
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+async function textOf(body: AsyncIterable<unknown>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    chunks.push(chunk);
+    bytes += chunk.length;
+    // Leaving the loop closes the connection.
+    if (bytes >= maxBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes).toString();
+}
+
+/** Codes of Node, OpenSSL and undici. */
+const codes: Readonly<Record<string, Cause>> = {
+  ECONNREFUSED: 'connection-refused',
+  EHOSTUNREACH: 'no-route',
+  ENETUNREACH: 'no-route',
+  ETIMEDOUT: 'connect-timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'connect-timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'silent',
+  UND_ERR_BODY_TIMEOUT: 'silent',
+  ECONNRESET: 'breaks-off',
+  UND_ERR_SOCKET: 'breaks-off',
+  CERT_HAS_EXPIRED: 'certificate-expired',
+  CERT_NOT_YET_VALID: 'certificate-expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate-other-name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate-unknown-authority',
+  SELF_SIGNED_CERT_IN_CHAIN: 'certificate-unknown-authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'certificate-unknown-authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate-unknown-authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate-unknown-authority',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'certificate-required',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'no-tls',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no-tls',
+};
+
+function causeOfError(error: unknown): Cause {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return (
+    codes[code] ??
+    (code.startsWith('ERR_SSL') || code === 'EPROTO'
+      ? 'tls-failed'
+      : code.startsWith('HPE_')
+        ? 'unreadable'
+        : 'connect-failed')
+  );
+}
