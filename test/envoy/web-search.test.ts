@@ -613,6 +613,18 @@ describe('when something goes wrong', () => {
     }
   });
 
+  test.each([true, false])(
+    'no engine completes the first search call, and none counts (stream: %s): a 502 that bills nothing',
+    async (stream) => {
+      for (const engine of engines) engine.set({ cutAfterEvents: 3, usage: 'absent' });
+      await expect(client.messages.create({ ...ask([told[0] ?? {}]), stream })).rejects.toMatchObject({ status: 502 });
+      await weir.settled();
+      const [row] = await weir.ledger();
+      expect(row).toMatchObject({ outcome: 'failed', cost: '0' });
+    },
+    30_000,
+  );
+
   test('an engine that is away when it is asked again is taken over from', async () => {
     const stream = client.messages.stream(ask(told));
     search.answer({ kind: 'silence' }, { kind: 'pages', pages: usualPages });

@@ -21,6 +21,7 @@ import { createSystemPlacement } from '../../src/gateway/routing/system-placemen
 import type { Stories } from '../../src/telemetry/stories/stories.ts';
 import { createPipeline } from '../../src/gateway/request/pipeline.ts';
 import { prepareHere } from '../../src/gateway/request/prepare.ts';
+import type { WebSearch } from '../../src/gateway/request/search-loop.ts';
 import { credentialOf } from './credential-of.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from './fake-exchange.ts';
@@ -85,6 +86,7 @@ export interface BeginOptions {
   /** Remembers the requests of this run, and outlives it. */
   readonly stories?: Stories;
   readonly traceOf?: (head: RequestHead) => RequestTrace | undefined;
+  readonly search?: WebSearch;
 }
 
 /** A pipeline over fakes, with a model of two routes, and what it reported. */
@@ -178,6 +180,7 @@ export function begin(options: BeginOptions = {}) {
       newId: () => `${(ids += 1)}`,
       modelList: (models) => JSON.stringify({ object: 'list', models }),
       traceOf: options.traceOf,
+      search: options.search,
     },
     looksLikeKey: (text) => text.startsWith('sk-weir-'),
     hashKey: (text) => `hash of ${text}`,

@@ -19,6 +19,7 @@ import {
   expectClean,
   head,
 } from '../../../test/support/pipeline-run.ts';
+import type { WebSearch } from './search-loop.ts';
 
 describe('a streamed answer', () => {
   it('goes out in our words, with the bill in its last chunk, and is settled once', async () => {
@@ -218,6 +219,47 @@ describe('a whole answer', () => {
     );
     await exchange.answered;
     expect({ status: exchange.status(), faults: run.faults }).toEqual({ status: 200, faults: ['tiny@a truncated'] });
+    await expectClean(run, 1);
+  });
+});
+
+describe('an answer whose first output is a search call, which its caller does not see', () => {
+  const search = {
+    ...{ price: 0n, seal: { sealNumber: String, sealSource: String, openNumber: () => undefined } },
+    provider: { name: 'fake', search: () => Promise.reject(new Error('no search is made')) },
+  };
+  const body = JSON.stringify({
+    ...{ model: 'demo/tiny', max_tokens: 100, stream: true, messages: ask.messages },
+    tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+  });
+  const begun = chunk({ tool_calls: [{ index: 0, id: 'x', function: { name: 'web_search', arguments: '{"que' } }] });
+
+  /** Breaks the answer off on both routes. `said`: what came before the search call. */
+  async function breakOff(said: string) {
+    const run = begin({ search: search as unknown as WebSearch });
+    const exchange = run.send({ path: '/v1/messages', body });
+    for (const at of [0, 1]) {
+      const engine = await run.upstream.called(at);
+      head(engine);
+      engine.data(said + begun);
+      engine.fail('ECONNRESET');
+    }
+    await exchange.answered;
+    return { run, exchange };
+  }
+
+  it('has an end if it breaks off on every route: a 502 that bills nothing', async () => {
+    const { run, exchange } = await breakOff('');
+    expect({ status: exchange.status(), endings: exchange.endings() }).toEqual({ status: 502, endings: 1 });
+    expect(run.store.outcomes).toMatchObject([{ kind: 'failed', cost: 0n, usage: { completionTokens: 0 } }]);
+    await expectClean(run, 1);
+  });
+
+  it('is interrupted if the caller got a text before it', async () => {
+    const { run, exchange } = await breakOff(chunk({ role: 'assistant', content: 'Let me see. ' }));
+    expect({ status: exchange.status(), endings: exchange.endings() }).toEqual({ status: 200, endings: 1 });
+    expect(exchange.text()).toContain('event: error');
+    expect(run.store.outcomes).toMatchObject([{ kind: 'interrupted' }]);
     await expectClean(run, 1);
   });
 });

@@ -65,7 +65,11 @@ function relayStream({ exchange, dialect, identity, request, headers, writing }:
       exchange.start(200, typed);
       exchange.write(writer.keepAlive());
     },
-    finish: (bill) => exchange.end(writer.finish(bill)),
+    finish: (bill) => {
+      // A stream ends only after it has begun, also if all of its output was held back.
+      exchange.start(200, typed);
+      exchange.end(writer.finish(bill));
+    },
     fail: (reason) =>
       exchange.end(
         writer.fail(ending('stream_interrupted', 'The answer was interrupted. It is safe to retry.', reason)),

@@ -39,7 +39,8 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
   const silence = keepAlive({ clock: services.clock, everyMs: services.keepAliveMs, speak: relay.keepAlive });
   let reason: Failure | undefined;
   try {
-    const end = await dispatchRequest(planned, { relay, silence }, services).ended;
+    const dispatched = await dispatchRequest(planned, { relay, silence }, services).ended;
+    const end = asSent(dispatched, { isBegun: request.stream && exchange.started() });
     watch.progress({ kind: 'answered' });
     // Whether the caller left or the connection broke on our side decides what is billed.
     const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
@@ -89,6 +90,16 @@ function dispatchRequest(
 
 function identityOf({ requestId, startedAt, plan }: PlannedRequest): AnswerIdentity {
   return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
+}
+
+/**
+ * An answer that broke off before any of it was sent has failed, although an engine had begun it: all of its output was held back
+ * (a search call, text that may become a mark).
+ */
+function asSent(end: DispatchEnd, { isBegun }: { readonly isBegun: boolean }): DispatchEnd {
+  if (end.kind !== 'interrupted' || isBegun) return end;
+  const { attempts, routes, lastFault } = end;
+  return { kind: 'failed', attempts, routes, lastFault, isPartial: true };
 }
 
 interface RequestEnding {
