@@ -305,6 +305,22 @@ describe('usage is the same block', () => {
   });
 });
 
+describe('an engine that compresses its answers unasked', () => {
+  test.each([true, false])('reads like any other, stream: %s', async (stream) => {
+    const body = { ...request({ prompt: 'Why is the sky blue?' }), stream };
+    const texts: string[] = [];
+    for (const gzip of [false, true]) {
+      engine.set({ gzip });
+      const response = await weir.chat(body);
+      expect(response.status).toBe(200);
+      const pieces = (await response.text()).matchAll(/"content":("(?:[^"\\]|\\.)*")/g);
+      texts.push([...pieces].map(([, text = '""']) => String(JSON.parse(text))).join(''));
+    }
+    expect(texts[1]).not.toBe('');
+    expect(texts[1]).toBe(texts[0]);
+  });
+});
+
 describe('an engine’s own refusal', () => {
   test.each([true, false])('of a prompt that is too long is a 400 with its code, stream: %s', async (stream) => {
     engine.set({ contextLength: 5 });

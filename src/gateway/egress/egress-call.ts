@@ -3,6 +3,7 @@ import type { Cause } from '../../core/cause.ts';
 import type { AtTurnEnd } from '../../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
 import { connectCause } from './connect-cause.ts';
+import { type BodyDecoder, decoderFor } from './content-coding.ts';
 
 /**
  * Header that names the endpoint of a call to Envoy. In the answer it names the endpoint that Envoy has called instead.
@@ -66,6 +67,8 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   readonly #owner: CallOwner;
   /** Defined once the call has a connection. */
   #controller: Dispatcher.DispatchController | undefined;
+  /** Undefined: the body is not encoded. */
+  #decoder: BodyDecoder | undefined;
   #isOver = false;
   /** Whether the listener holds the answer back. */
   #isHeld = false;
@@ -118,17 +121,39 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     // The parser accepts a switch of protocols and any encoding, and would pass on a body that is still encoded.
     else if (status === 101 || coding !== 'chunked') controller.abort(fault('PROTOCOL'));
     // Lower statuses are interim answers.
-    else if (status >= 200) this.#take({ kind: 'head', status, headers });
+    else if (status >= 200 && this.#decode(controller, headers)) this.#take({ kind: 'head', status, headers });
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
+  /** Prepares to read the body in its coding, which some engines and proxies use unasked. False: it cannot be read. */
+  #decode(controller: Dispatcher.DispatchController, headers: ResponseHeaders): boolean {
+    const decoder = decoderFor(String(headers['content-encoding'] ?? ''), {
+      data: (bytes) => this.#takeBytes(bytes),
+      ended: () => this.#take({ kind: 'ended' }),
+      failed: (reason) => {
+        this.#take({ kind: 'failed', reason });
+        controller.abort(aborted);
+      },
+      drained: () => (this.#isReading ? controller.resume() : undefined),
+    });
+    if (decoder === 'unknown') controller.abort(fault('ENCODING'));
+    else this.#decoder = decoder;
+    return decoder !== 'unknown';
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    if (this.#decoder === undefined) this.#takeBytes(bytes);
+    else if (!this.#decoder.push(bytes)) controller.pause();
+  }
+
+  #takeBytes(bytes: Buffer): void {
     this.#bytesInTurn += bytes.length;
     if (this.#bytesInTurn >= turnBytes) this.#stopReading();
     this.#take({ kind: 'data', bytes });
   }
 
   onResponseEnd(): void {
-    this.#take({ kind: 'ended' });
+    if (this.#decoder === undefined) this.#take({ kind: 'ended' });
+    else this.#decoder.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -157,11 +182,13 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     // Set first, because `resume` may read the rest at once.
     this.#isReading = true;
     this.#controller?.resume();
+    this.#decoder?.resume();
   };
 
   #stopReading(): void {
     this.#isReading = false;
     this.#controller?.pause();
+    this.#decoder?.pause();
   }
 
   #passStep(step: Step): void {
@@ -193,6 +220,8 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     if (this.#isOver) return false;
     this.#isOver = true;
     this.#controller = undefined;
+    this.#decoder?.close();
+    this.#decoder = undefined;
     this.#owner.over();
     return true;
   }

@@ -4,8 +4,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createDeflate,
+  createGzip,
+  createZstdCompress,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { UpstreamCall, UpstreamListener } from '../core/upstream.ts';
+import { maxDecodedBytes } from './content-coding.ts';
 import { createEgress, type Egress } from './egress.ts';
 
 /** A request as the engine has it, its body read. */
@@ -115,6 +128,7 @@ describe('a call to an engine', () => {
         'x-weir-cluster': 'c-1',
         'content-type': 'application/json',
         accept: 'text/event-stream',
+        'accept-encoding': 'identity',
       },
       ...{ 'user-agent': 'weir', authorization: 'Bearer secret', 'content-length': '8', connection: 'keep-alive' },
     });
@@ -319,6 +333,104 @@ describe('a call that fails', () => {
     const { log, until } = call();
     await until('failed');
     expect({ log: log.length, inFlight: egress.inFlight('c-1') }).toEqual({ log: 1, inFlight: 0 });
+  });
+});
+
+describe('an encoded answer', () => {
+  const codings = {
+    gzip: gzipSync,
+    'x-gzip': gzipSync,
+    GZIP: gzipSync,
+    'identity, gzip': gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync,
+    zstd: zstdCompressSync,
+  };
+
+  it.each([...Object.entries(codings), ['deflate', deflateRawSync] as const])(
+    'in %s is decoded',
+    async (coding, encode) => {
+      const { log, until } = call();
+      const { response } = await next();
+      response.writeHead(200, { 'content-encoding': coding }).end(encode('{"é":1}'));
+      await until('ended');
+      expect(log).toEqual(['head 200 -', 'data {"é":1}', 'ended']);
+    },
+  );
+
+  it.each([
+    ['gzip', createGzip, constants.Z_SYNC_FLUSH],
+    ['deflate', createDeflate, constants.Z_SYNC_FLUSH],
+    ['br', createBrotliCompress, constants.BROTLI_OPERATION_FLUSH],
+    ['zstd', createZstdCompress, constants.ZSTD_e_flush],
+  ] as const)('in %s is read piece by piece', async (coding, create, flush) => {
+    const { log, until } = call();
+    const { response } = await next();
+    response.writeHead(200, { 'content-encoding': coding });
+    const encoder = create();
+    encoder.pipe(response);
+    for (const piece of ['one', 'two']) {
+      encoder.write(piece);
+      encoder.flush(flush);
+      await until(`data ${piece}`);
+    }
+    encoder.end();
+    await until('ended');
+    expect(log).toEqual(['head 200 -', 'data one', 'data two', 'ended']);
+  });
+
+  it.each([
+    ['is cut', 'gzip', gzipSync('whole').subarray(0, 12), 'ENCODING'],
+    ['is not encoded at all', 'gzip', Buffer.from('{"a":1}'), 'ENCODING'],
+    ['is damaged', 'br', Buffer.from([255, 255, 255, 255]), 'ENCODING'],
+    ['is in a coding of tomorrow', 'lzma', Buffer.from('x'), 'ENCODING'],
+    ['is encoded twice', 'gzip, br', Buffer.from('x'), 'ENCODING'],
+    ['becomes too large', 'gzip', gzipSync(Buffer.alloc(maxDecodedBytes + 1)), 'DECODED_SIZE'],
+  ])('that %s fails the call, once', async (_, coding, body, reason) => {
+    const failed = Promise.withResolvers<string>();
+    let bytes = 0;
+    egress.call(usual, {
+      head: () => undefined,
+      data: (piece) => (bytes += piece.length),
+      ended: () => failed.resolve('ended'),
+      failed: failed.resolve,
+    });
+    (await next()).response.writeHead(200, { 'content-encoding': coding }).end(body);
+    expect(await failed.promise).toBe(reason);
+    expect(bytes).toBeLessThanOrEqual(maxDecodedBytes);
+    await closed();
+    expect(egress.inFlight('c-1')).toBe(0);
+  });
+
+  it('without a body is empty', async () => {
+    const { log, until } = call();
+    (await next()).response.writeHead(200, { 'content-encoding': 'gzip' }).end();
+    await until('ended');
+    expect(log).toEqual(['head 200 -', 'ended']);
+  });
+
+  it('waits while its listener holds it, and goes on', async () => {
+    const text = 'x'.repeat(1_000_000);
+    const { log, until, stream } = call();
+    stream.pause();
+    (await next()).response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(text));
+    await until('head');
+    await closed();
+    const held = log.length;
+    stream.resume();
+    await until('ended');
+    expect(held).toBeLessThan(3);
+    expect(log.map((entry) => (entry.startsWith('data') ? entry.slice(5) : '')).join('')).toBe(text);
+  });
+
+  it('of a call that is given up is dropped', async () => {
+    const { log, until, stream } = call();
+    const { response } = await next();
+    response.writeHead(200, { 'content-encoding': 'gzip' }).write(gzipSync('whole').subarray(0, 12));
+    await until('head');
+    stream.abort();
+    await closed();
+    expect(log).toEqual(['head 200 -']);
   });
 });
 

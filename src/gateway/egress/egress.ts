@@ -106,7 +106,7 @@ const inOwnMemory = (body: UpstreamCall['body']): UpstreamCall['body'] =>
 /** Names and values in turn. The call fails if a head cannot contain a value. */
 function requestHeaders(call: UpstreamCall): string[] {
   const { authority, cluster, endpoint, accept, affinity, traceparent, headers = [] } = call;
-  const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept];
+  const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept, 'accept-encoding', 'identity'];
   if (!headers.some(([name]) => name.toLowerCase() === 'user-agent')) list.push('user-agent', 'weir');
   if (call.method !== 'GET') list.push('content-type', call.contentType ?? 'application/json');
   if (endpoint !== undefined) list.push(endpointHeader, Buffer.from(endpoint).toString('base64'));
