@@ -119,8 +119,8 @@ type FaultKind = (typeof faultKinds)[number];
  * The kinds of errors that engines report.
  * `context-length`: the prompt and the cap do not fit. `rate-limit`, `overloaded`: a later attempt may succeed.
  * `account`: the operator's key, balance or permission. `not-found`: no such model or path, so the operator's route is
- * wrong. `bad-request`: the engine does not accept the request in this form. `content-policy`: a provider refuses the
- * prompt.
+ * wrong. `misconfigured`: the engine was started without what the request needs, or a proxy before it has answered.
+ * `bad-request`: the engine does not accept the request in this form. `content-policy`: a provider refuses the prompt.
  */
 export const engineErrors = [
   'context-length',
@@ -128,6 +128,7 @@ export const engineErrors = [
   'overloaded',
   'account',
   'not-found',
+  'misconfigured',
   'bad-request',
   'content-policy',
   'other',

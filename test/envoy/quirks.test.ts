@@ -335,7 +335,7 @@ describe('an engine’s own refusal', () => {
     });
   });
 
-  test.each(['engine', 'flat', 'detail', 'string', 'array', 'text', 'html', 'empty', 'not-json'] as const)(
+  test.each(['engine', 'flat', 'detail', 'string', 'array', 'text', 'empty', 'not-json'] as const)(
     'of a request that we should have refused is a 400 in our words, and ours to fix (%s)',
     async (errorBody) => {
       engine.set({ status: 400, errorBody });
@@ -359,6 +359,14 @@ describe('an engine’s own refusal', () => {
       expect(line).not.toContain('could not be understood');
     },
   );
+
+  test('that is a page of a proxy is no fault of the request', async () => {
+    engine.set({ status: 400, errorBody: 'html' });
+    const response = await weir.chat(request({ prompt: 'Hello.' }));
+    expect(response.status).toBe(502);
+    const told = (): boolean => weir.log().includes('"engineError":"misconfigured"');
+    await expect.poll(told).toBe(true);
+  });
 
   test.each(['engine', 'flat', 'string', 'array'] as const)(
     'hidden in a 200 fails the attempt (%s)',

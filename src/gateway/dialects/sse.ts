@@ -11,8 +11,8 @@ const tooLong = (): RangeError => new RangeError('event too long');
 
 /** Receives the events of a decoder, in order. */
 interface SseSink {
-  /** The data of one event. */
-  readonly payload: (data: string) => void;
+  /** The data of one event. `name`: of its `event:` line, empty if there is none. */
+  readonly payload: (data: string, name: string) => void;
   /**
    * Called at the beginning of an event: reads as many complete events as it can by a template, and returns where it stopped. The
    * decoder reads the rest. All line endings are line feeds by then.
@@ -28,8 +28,8 @@ interface SseDecoder {
 }
 
 /**
- * Decodes a stream of server-sent events to their `data` payloads (WHATWG HTML §9.2.6). Comments, event names, ids and retry
- * times are dropped: no chat engine uses them. Bytes may be split anywhere.
+ * Decodes a stream of server-sent events to their `data` payloads (WHATWG HTML §9.2.6). Comments, ids and retry times
+ * are dropped: no chat engine uses them. Bytes may be split anywhere.
  */
 export function createSseDecoder(sink: SseSink): SseDecoder {
   const decoder = new TextDecoder();
@@ -38,6 +38,8 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
   /** The data lines of the incomplete event. */
   let data: string | undefined;
   let dataLines = 0;
+  /** The name of the incomplete event. */
+  let name = '';
   /** The previous piece ended in a carriage return: its line feed may begin the next piece. */
   let afterReturn = false;
 
@@ -55,9 +57,10 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
       const lineEnd = input.indexOf('\n', at);
       if (lineEnd === -1) break;
       if (lineEnd === at) {
-        if (data !== undefined) sink.payload(data);
+        if (data !== undefined) sink.payload(data, name);
         data = undefined;
         dataLines = 0;
+        name = '';
       } else if (input.startsWith('data:', at)) {
         const from = input.charCodeAt(at + 5) === 0x20 ? at + 6 : at + 5;
         const line = input.slice(from, lineEnd);
@@ -67,7 +70,7 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
         // A name without a colon is a field with an empty value.
         data = data === undefined ? '' : `${data}\n`;
         dataLines += 1;
-      }
+      } else if (input.startsWith('event:', at)) name = input.slice(at + 6, Math.min(lineEnd, at + 70)).trim();
       if (dataLines > maxDataLines || (data !== undefined && data.length > maxEventLength)) throw tooLong();
       at = lineEnd + 1;
     }

@@ -32,7 +32,7 @@ export interface ExpectedAnswer {
 
 /** Reads an answer whose status is not 200. */
 export interface ErrorReader {
-  /** Whether the body can say more than the status does. */
+  /** Whether the answer is an error, whose body can say more than its status does. */
   readonly needsBody: (status: number) => boolean;
   readonly read: (status: number, body: string) => EngineErrorReading;
 }

@@ -218,6 +218,7 @@ export function attemptsFailed(end: DispatchEnd, { model }: Plan, request: Asked
       );
     case 'account':
     case 'not-found':
+    case 'misconfigured':
     case 'rate-limit':
     case 'overloaded':
     case 'other':

@@ -1,14 +1,23 @@
 /** What engines refuse, and what the caller gets when every attempt fails. */
 import { describe, expect, it } from 'vitest';
 import type { FakeCall } from '../../../test/support/fake-upstream.ts';
-import { ask, askStream, events, begin, bodyOf, expectClean } from '../../../test/support/pipeline-run.ts';
+import {
+  ask,
+  askStream,
+  events,
+  begin,
+  bodyOf,
+  expectClean,
+} from '../../../test/support/pipeline-run.ts';
 
 describe('when every attempt fails', () => {
   it.each([askStream, ask])('a request gets a 502 and nothing is billed (%j)', async (body) => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify(body) });
     (await run.upstream.called(0)).fail('ECONNREFUSED');
-    (await run.upstream.called(1)).head(500);
+    const second = await run.upstream.called(1);
+    second.head(500);
+    second.end();
     await exchange.answered;
     expect({ status: exchange.status(), body: bodyOf(exchange) }).toEqual({
       status: 502,
@@ -82,6 +91,27 @@ describe('an engine that refuses system messages in the middle', () => {
   });
 });
 
+describe('an error that the operator has to end', () => {
+  it.each([
+    ['text/html', 413, '<html><h1>413 Request Entity Too Large</h1></html>'],
+    ['text/plain', 400, 'Client sent an HTTP request to an HTTPS server.'],
+    ['application/json', 400, '{"error":{"message":"tool choice requires --enable-auto-tool-choice to be set"}}'],
+  ])('is no 400 for the caller: %s %i', async (type, status, body) => {
+    const run = begin();
+    const exchange = run.send();
+    for (const index of [0, 1]) {
+      const engine = await run.upstream.called(index);
+      engine.head(status, { 'content-type': type });
+      engine.data(body);
+      engine.end();
+    }
+    await exchange.answered;
+    expect(exchange.status()).toBe(502);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'failed', refusedFor: 'misconfigured' }]);
+    await expectClean(run, 1);
+  });
+});
+
 describe('when every engine says that the prompt is too long', () => {
   const tooLong = JSON.stringify({
     error: { message: "This model's maximum context length is 10 tokens. However, you requested 12 tokens", code: 400 },
@@ -128,7 +158,9 @@ describe('when every engine says that the prompt is too long', () => {
     const run = begin();
     const exchange = run.send();
     (await run.upstream.called(0)).answer('application/json', tooLong);
-    (await run.upstream.called(1)).head(503);
+    const second = await run.upstream.called(1);
+    second.head(503);
+    second.end();
     await exchange.answered;
     expect(exchange.status()).toBe(502);
   });

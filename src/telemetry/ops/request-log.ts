@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Fault } from '../../core/event.ts';
+import type { EngineError, Fault } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { AttemptReason, AttemptStep, SearchRecord } from '../../gateway/core/telemetry.ts';
@@ -12,6 +12,9 @@ interface AttemptLine {
   readonly reason: AttemptReason;
   readonly step: AttemptStep;
 }
+
+/** Errors of engines that an operator has to end. */
+const forOperators: ReadonlySet<EngineError> = new Set(['bad-request', 'account', 'not-found', 'misconfigured']);
 
 /** The log lines of requests. Lines that one cause repeats are limited, and the next one has the number of those left out. */
 export function createRequestLog(log: Logger) {
@@ -27,8 +30,7 @@ export function createRequestLog(log: Logger) {
       const { kind, detail, status, engineError } = fault;
       const cause = causeOf(fault);
       // The operator has to act on a request that our validation should have refused, and on a problem of the account.
-      const level =
-        engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
+      const level = engineError !== undefined && forOperators.has(engineError) ? 'error' : 'warn';
       const { isLogged, suppressed } = repeats.take(`${routeId} ${cause}`);
       if (isLogged) {
         log[level](

@@ -142,6 +142,7 @@ function failedFor(reason: Outcome['refusedFor']): false | 'disputed' | undefine
     case 'overloaded':
     case 'account':
     case 'not-found':
+    case 'misconfigured':
     case 'other':
     case undefined:
       return false;

@@ -1,5 +1,6 @@
 import type { TextEvent } from '../../../core/event.ts';
 import { isObject, type JsonObject, parseJson, textOf } from '../../../core/json.ts';
+import { finishWordOf } from './read-field.ts';
 
 /**
  * Receives what a template has read from a run of chunks: the text, the number of chunks with text, and the last usage block as
@@ -150,6 +151,8 @@ function tailOf(prefix: string, suffix: string): Tail {
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null;
 
+const isPlain = (value: unknown): boolean => isAbsent(value) || typeof value === 'string';
+
 const isEmpty = (value: unknown): boolean => !isObject(value) && !(Array.isArray(value) && value.length > 0);
 
 /**
@@ -162,12 +165,20 @@ export function soleText(chunk: JsonObject): TextEvent | undefined {
   if (!isAbsent(chunk['timings']) || !isAbsent(chunk['x_groq'])) return undefined;
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
   if (!isObject(choice) || !isObject(choice['delta']) || !Number.isInteger(choice['index'])) return undefined;
-  if (textOf(choice['finish_reason']) !== undefined || !isAbsent(choice['logprobs']) || !isAbsent(choice['usage'])) {
+  if (
+    finishWordOf(choice['finish_reason']) !== undefined ||
+    !isAbsent(choice['logprobs']) ||
+    !isAbsent(choice['usage'])
+  ) {
     return undefined;
   }
   const { delta } = choice;
   if (textOf(delta['refusal']) !== undefined || !isEmpty(delta['tool_calls'])) return undefined;
   if (isObject(delta['function_call'])) return undefined;
+  if (
+    !['content', 'refusal', 'reasoning_content', 'reasoning', 'reasoning_details'].every((name) => isPlain(delta[name]))
+  )
+    return undefined;
   const text = textOf(delta['content']);
   const reasoning = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']);
   const sole = text === undefined ? reasoning : reasoning === undefined ? text : undefined;

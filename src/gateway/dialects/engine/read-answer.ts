@@ -2,7 +2,9 @@ import type { AnswerEvent, Fault, Logprobs, TextEvent } from '../../../core/even
 import { isObject, type JsonObject, textOf } from '../../../core/json.ts';
 import type { InlineReasoning } from '../../../core/capability.ts';
 import { readFinishReason } from './finish-reason.ts';
-import { isError, readError } from './read-error.ts';
+import { errorIn, readError } from './read-error.ts';
+import { countOf, finishWordOf, objectsOf, unreadable } from './read-field.ts';
+import { readMessage } from './read-message.ts';
 import { mergeUsage, readUsage, usageFrom, usageOf, type UsageReport } from './read-usage.ts';
 import { createToolRepair } from './repair-tools.ts';
 import { createTagSplitter, type SortedText } from './split-tags.ts';
@@ -59,9 +61,14 @@ export function createAnswerReader(options: ResponseOptions): AnswerReader {
     return reader;
   }
 
-  function readChoice(value: unknown, events: AnswerEvent[]): Fault | undefined {
-    if (!isObject(value)) return undefined;
-    return readerOf(Number.isInteger(value['index']) ? Number(value['index']) : 0)?.push(value, events);
+  function readChoices(value: unknown, events: AnswerEvent[]): Fault | undefined {
+    const list = objectsOf(value);
+    if (list === unreadable) return unreadableField('choices');
+    for (const [at, choice] of list.entries()) {
+      const fault = readerOf(countOf(choice['index']) ?? at)?.push(choice, events);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
   }
 
   function takeUsage(newer: UsageReport | undefined, events: AnswerEvent[]): void {
@@ -85,14 +92,9 @@ export function createAnswerReader(options: ResponseOptions): AnswerReader {
       if (!isObject(answer)) return { kind: 'malformed', detail: 'answer is not an object' };
       if (model === undefined && typeof answer['model'] === 'string' && plainName.test(answer['model']))
         ({ model } = answer);
-      if (Array.isArray(answer['choices'])) {
-        for (const choice of answer['choices']) {
-          const fault = readChoice(choice, events);
-          if (fault !== undefined) return fault;
-        }
-      }
-      takeUsage(usageOf(answer), events);
-      return undefined;
+      const fault = readChoices(answer['choices'], events);
+      if (fault === undefined) takeUsage(usageOf(answer), events);
+      return fault;
     },
   };
 }
@@ -102,8 +104,12 @@ export function createAnswerReader(options: ResponseOptions): AnswerReader {
  * the prompt.
  */
 export function errorInside(answer: unknown): Fault | undefined {
-  return isError(answer) ? { kind: 'engine-error', detail: 'error in a 200', ...readError(answer) } : undefined;
+  const error = errorIn(answer);
+  return error === undefined ? undefined : { kind: 'engine-error', detail: 'error in a 200', ...readError(error) };
 }
+
+/** A field whose value means nothing to us. To pass over it would be to leave out a part of the answer. */
+const unreadableField = (name: string): Fault => ({ kind: 'malformed', detail: `${name} of an unknown type` });
 
 /** Reads one choice of an answer, delta by delta or as a whole message: the fields are the same. */
 interface ChoiceReader {
@@ -127,6 +133,8 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
   const tags = options.reasoning === undefined ? undefined : createTagSplitter(options.reasoning, { answerBegun });
   let finished = false;
   let refused = false;
+  /** Whether the engine has sent a message, be it empty. */
+  let hasMessage = false;
 
   function append(sorted: readonly SortedText[] | undefined, events: AnswerEvent[]): void {
     for (const { type, text, deltas } of sorted ?? []) appendText(events, { type, choice: index, text, deltas });
@@ -140,12 +148,12 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
 
   /** Reads text with its token probabilities. They are also kept for text that is held back or turns out to be reasoning. */
   function readWithLogprobs(
-    text: string | undefined,
+    text: string,
     { tokens, deltas }: { readonly tokens: Tokens; readonly deltas: 0 | 1 },
     events: AnswerEvent[],
   ): void {
     const before = events.length;
-    if (text !== undefined) readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
+    if (text !== '') readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
     if (tokens === undefined) return;
     const logprobs: Logprobs = { content: tokens };
     const at = events.findIndex(({ type }, place) => place >= before && type === 'text-delta');
@@ -154,28 +162,27 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     else events.push({ type: 'text-delta', choice: index, text: '', deltas, logprobs });
   }
 
-  function readDelta(choice: JsonObject, events: AnswerEvent[]): void {
-    const source = isObject(choice['delta']) ? 'delta' : 'message';
-    const delta = choice['delta'] ?? choice['message'];
-    if (!isObject(delta)) return;
+  function readDelta(choice: JsonObject, events: AnswerEvent[]): Fault | undefined {
+    const message = readMessage(choice);
+    if (typeof message === 'string') return unreadableField(message);
+    if (message === undefined) return undefined;
+    hasMessage = true;
     const logprobs = logprobsOf(choice['logprobs']);
-    const reasoning = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']);
-    if (reasoning !== undefined)
-      readText({ type: 'reasoning-delta', choice: index, text: reasoning, deltas: 1 }, events);
-    const refusal = textOf(delta['refusal']);
-    const isRefusing = refusal !== undefined || logprobs.refusal !== undefined;
-    const fragments = fragmentsOf(delta);
+    const { reasoning, text, refusal, fragments, source } = message;
+    for (const one of reasoning) readText({ type: 'reasoning-delta', choice: index, text: one, deltas: 1 }, events);
     // A token that is half a character has no text yet, and still counts. A token of reasoning, of a refusal or of a tool call is
     // counted elsewhere.
-    const deltas = reasoning === undefined && refusal === undefined && fragments.length === 0 ? 1 : 0;
-    readWithLogprobs(textOf(delta['content']), { tokens: logprobs.content, deltas }, events);
+    const deltas = reasoning.length === 0 && refusal === '' && fragments.length === 0 ? 1 : 0;
+    readWithLogprobs(text, { tokens: logprobs.content, deltas }, events);
+    const isRefusing = refusal !== '' || logprobs.refusal !== undefined;
     if (isRefusing || fragments.length > 0) append(tags?.flush(), events);
     if (isRefusing) {
       refused = true;
       const tokens = logprobs.refusal === undefined ? undefined : { refusal: logprobs.refusal };
-      events.push({ type: 'refusal-delta', choice: index, text: refusal ?? '', deltas: 1, logprobs: tokens });
+      events.push({ type: 'refusal-delta', choice: index, text: refusal, deltas: 1, logprobs: tokens });
     }
     events.push(...tools.push(fragments, source));
+    return undefined;
   }
 
   return {
@@ -192,12 +199,14 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     },
     push: (choice, events) => {
       // Whatever an engine sends after the end of a choice would contradict the end that the caller has received.
-      if (!finished) readDelta(choice, events);
-      const raw = choice['finish_reason'];
-      if (finished || raw === undefined || raw === null || raw === '') return undefined;
-      const content = { calledTools: tools.calledTools(), refused };
-      const reason = typeof raw === 'string' ? readFinishReason(raw, content) : undefined;
-      if (reason === undefined) return { kind: 'engine-error', detail: 'unknown finish_reason' };
+      if (finished) return undefined;
+      const fault = readDelta(choice, events);
+      const raw = finishWordOf(choice['finish_reason']);
+      if (fault !== undefined || raw === undefined) return fault;
+      if (raw === unreadable) return unreadableField('finish_reason');
+      const reason = readFinishReason(raw, { calledTools: tools.calledTools(), refused });
+      if (reason === 'fault') return { kind: 'engine-error', detail: 'finish_reason of a fault' };
+      if (reason === 'stop' && !hasMessage) return { kind: 'malformed', detail: 'stopped without a message' };
       const closing = tools.end();
       if (closing === undefined) return { kind: 'malformed', detail: 'tool call without a name' };
       append(tags?.flush(), events);
@@ -225,12 +234,6 @@ function logprobsOf(value: unknown): { readonly content: Tokens; readonly refusa
  */
 const stopSequenceOf = (choice: JsonObject): string | undefined =>
   textOf(choice['stop_reason']) ?? textOf(choice['matched_stop']);
-
-/** The pieces of tool calls in a delta. Older engines send a single call in a field of its own. */
-function fragmentsOf(delta: JsonObject): readonly unknown[] {
-  if (Array.isArray(delta['tool_calls'])) return delta['tool_calls'];
-  return isObject(delta['function_call']) ? [{ index: 0, function: delta['function_call'] }] : [];
-}
 
 /** Adds a piece of text. Consecutive pieces of the same text become one event. */
 function appendText(events: AnswerEvent[], event: TextEvent): void {

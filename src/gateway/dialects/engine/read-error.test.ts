@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EngineError } from '../../../core/event.ts';
-import { chatErrors, isError, readError } from './read-error.ts';
+import { chatErrors, errorIn, readError } from './read-error.ts';
 
 const openai = (message: string, type: string | null = 'invalid_request_error', code: unknown = null): object => ({
   error: { message, type, param: null, code },
@@ -367,7 +367,7 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     'bad-request',
   ],
   ['an unknown engine', 400, '', 'bad-request'],
-  ['nginx', 413, '<html><h1>413 Request Entity Too Large</h1></html>', 'bad-request'],
+  ['nginx', 413, '<html><h1>413 Request Entity Too Large</h1></html>', 'misconfigured'],
   // Unknown.
   [
     'dashscope',
@@ -400,7 +400,7 @@ describe('an error of an engine', () => {
   it.each(rows.filter(([, status, body]) => status >= 400 && typeof body !== 'string'))(
     'of %s (%i) %j is an error in a list, too, and means the same there',
     (_, status, body, meaning) => {
-      expect(isError([body]) || 'detail' in Object(body)).toBe(true);
+      expect(errorIn([body]) !== undefined || 'detail' in Object(body)).toBe(true);
       expect(readError([body], status).engineError).toBe(meaning);
     },
   );
@@ -434,7 +434,7 @@ describe('an error of an engine', () => {
     [[{ error: { code: 500 } }], true],
     [[{ error: { code: 500 } }, {}], false],
   ])('%j is one: %j', (answer, expected) => {
-    expect(isError(answer)).toBe(expected);
+    expect(errorIn(answer) !== undefined).toBe(expected);
   });
 
   it.each([
@@ -452,11 +452,11 @@ describe('an error of an engine', () => {
     expect(chatErrors.read(500, JSON.stringify(body)).about).toBeUndefined();
   });
 
-  it('has a body worth waiting for when it is a 4xx that could mean several things', () => {
+  it('has a body worth waiting for, whatever its status is', () => {
     const worth = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) =>
       chatErrors.needsBody(status),
     );
-    expect(worth).toEqual(Array.from({ length: 100 }, (_, index) => index + 400).filter((status) => status !== 429));
+    expect(worth).toEqual(Array.from({ length: 200 }, (_, index) => index + 400));
   });
 
   it('of any shape and size is read without an exception', () => {
@@ -470,5 +470,101 @@ describe('an error of an engine', () => {
     expect(chatErrors.read(400, `{"error":${JSON.stringify('maximum '.repeat(8000))}}`).engineError).toBe(
       'bad-request',
     );
+  });
+});
+
+/** What engines and providers say of a prompt that does not fit, with whatever status. */
+const tooLong: readonly (readonly [engine: string, sentence: string])[] = [
+  ['vllm', "This model's maximum context length is 2048 tokens. However, you requested 5000 tokens."],
+  ['vllm', 'The decoder prompt (length 5000) is longer than the maximum model length of 2048.'],
+  ['vllm', "You passed 5000 input tokens. However, the model's context length is only 2048 tokens."],
+  ['sglang', 'Input length (5000 tokens) exceeds the maximum allowed length (4090 tokens). Use --allow-auto-truncate.'],
+  ['sglang', "The input (5000 tokens) is longer than the model's context length (4096 tokens)."],
+  ['llamacpp', 'Context size has been exceeded.'],
+  ['llamacpp', 'the request exceeds the available context size, try increasing it'],
+  ['ollama', 'prompt too long; exceeded max context length by 12 tokens'],
+  ['ollama', 'the input length exceeds the context length'],
+  ['tgi', 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000'],
+  ['openai', 'Your input exceeds the context window of this model. Please adjust your input and try again.'],
+  ['anthropic', 'prompt is too long: 215000 tokens > 200000 maximum'],
+  ['anthropic', 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000'],
+  ['gemini', 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).'],
+  ['gemini', 'The input token count is 40000 but model only supports up to 32768.'],
+  ['mistral', 'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length'],
+  ['cohere', 'too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.'],
+  ['cohere', 'too many tokens: size limit exceeded by 11326 tokens. Try using shorter or fewer inputs.'],
+  ['deepseek', "This model's maximum context length is 65536 tokens."],
+  ['groq', 'Please reduce the length of the messages or completion.'],
+  ['bedrock', 'Input is too long for requested model.'],
+  ['bedrock', 'Too many input tokens. Max input tokens: 8192, request input token count: 9000'],
+  ['azure', 'Input tokens exceed the configured limit of 272000 tokens. Please reduce the length of the messages.'],
+  ['xai', "This model's maximum prompt length is 131072 but the request contains 537812 tokens."],
+  ['lmstudio', 'The number of tokens to keep from the initial prompt is greater than the context length'],
+  ['minimax', 'invalid params, context window exceeds limit'],
+  ['tensorrt', 'Prompt length (5000) exceeds maximum input length (4096)'],
+  ['copilot', 'prompt token count of 150000 exceeds the limit of 128000'],
+];
+const shapes: readonly (readonly [shape: string, write: (sentence: string) => string])[] = [
+  ['an error', (message) => JSON.stringify({ error: { message } })],
+  ['a list', (message) => JSON.stringify([{ error: { message } }])],
+  ['a string', (message) => JSON.stringify({ error: message })],
+  ['an object alone', (message) => JSON.stringify({ message })],
+  ['details', (detail) => JSON.stringify({ detail })],
+  [
+    'an error inside of an error',
+    (message) => JSON.stringify({ error: { message: JSON.stringify({ error: { message } }) } }),
+  ],
+  ['plain text', (sentence) => sentence],
+];
+
+describe('a prompt that does not fit', () => {
+  it.each(tooLong)('is told by %s: %s', (_, sentence) => {
+    for (const status of [400, 413, 422, 500, 503]) {
+      for (const [shape, write] of shapes) {
+        expect(chatErrors.read(status, write(sentence)).engineError, `${status} ${shape}`).toBe('context-length');
+      }
+    }
+  });
+
+  it.each([
+    [429, { error: { message: 'Request too large for model on tokens per minute (TPM)' } }, 'rate-limit'],
+    [400, { error: { message: 'Too many tokens, please wait before trying again.' } }, 'rate-limit'],
+    [400, { error: { message: 'image exceeds 5 MB maximum' } }, 'bad-request'],
+    [400, { error: { message: 'Range of max_tokens should be [1, 8192]' } }, 'bad-request'],
+    [500, { error: { message: 'Internal error in tokenizer' } }, 'other'],
+    [503, { error: { message: 'no healthy replica' } }, 'overloaded'],
+    [413, {}, 'bad-request'],
+  ])('is not what a %s of %j means', (status, body, meaning) => {
+    expect(chatErrors.read(status, JSON.stringify(body)).engineError).toBe(meaning);
+  });
+});
+
+describe('an error that the operator has to end', () => {
+  it.each<readonly [number, string]>([
+    ...[400, 411, 413, 414, 421, 422, 431].map((status) => [status, `<html><h1>${status} no</h1></html>`] as const),
+    [400, '<!DOCTYPE html><title>Blocked</title>'],
+    [400, 'Client sent an HTTP request to an HTTPS server.\n'],
+    [400, 'Invalid host header'],
+    [400, 'Invalid HTTP request received.'],
+    [413, '{"message":"Request size limit exceeded"}'],
+    [
+      400,
+      '{"error":{"message":"\\"auto\\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}}',
+    ],
+    [400, '{"error":{"message":"default chat template is no longer allowed, so you must provide a chat template"}}'],
+    [500, '{"error":{"code":500,"message":"tools param requires --jinja flag"}}'],
+    [400, '{"object":"error","message":"Extra inputs are not permitted: cache_salt"}'],
+  ])('%i %s', (status, body) => {
+    expect(chatErrors.read(status, body).engineError).toBe('misconfigured');
+  });
+
+  it.each([
+    [401, '<html>no</html>', 'account'],
+    [404, '<html>no</html>', 'not-found'],
+    [502, '<html>no</html>', 'other'],
+    [503, '<html>no</html>', 'overloaded'],
+    [400, '{"error":{"message":"Invalid value for temperature"}}', 'bad-request'],
+  ])('a %i of %s means what it meant', (status, body, meaning) => {
+    expect(chatErrors.read(status, body).engineError).toBe(meaning);
   });
 });

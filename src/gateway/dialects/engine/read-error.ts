@@ -1,9 +1,11 @@
 import type { Feature } from '../../../core/capability.ts';
 import { engineNames } from '../../../core/engine-name.ts';
 import type { EngineError, EngineErrorReading } from '../../../core/event.ts';
-import { isObject, parseJson } from '../../../core/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
 import { engineWord, type ParameterName, parameterNames, parameters } from '../../../core/parameters.ts';
 import { engineCause } from './engine-cause.ts';
+import { meansFault } from './finish-reason.ts';
+import { numberOf, wordOf } from './read-field.ts';
 
 interface ErrorReading extends EngineErrorReading {
   /** The HTTP status that the body of a 200 names, if any. */
@@ -18,9 +20,13 @@ const codes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
   // OpenAI, Groq, DeepSeek · llama.cpp · Z.ai's finish_reason · Z.ai's code
   ...rows('context-length', 'context_length_exceeded', 'exceed_context_size_error'),
   ...rows('context-length', 'model_context_window_exceeded', '1261'),
+  // GitHub Models · MiniMax's token limit · Qianfan
+  ...rows('context-length', 'model_max_prompt_tokens_exceeded', '1039', '336007'),
   // OpenAI, Groq · Moonshot · vLLM · DashScope (compatible mode, then its own) · Z.ai: concurrency, frequency, per day
   ...rows('rate-limit', 'rate_limit_exceeded', 'rate_limit_error', 'rate_limit_reached_error', 'ratelimiterror'),
   ...rows('rate-limit', 'limit_requests', 'limit_burst_rate', 'too_many_requests', '1302', '1303', '1304'),
+  // Bedrock
+  ...rows('rate-limit', 'throttlingexception', 'resource_exhausted'),
   ...rows('rate-limit', 'throttling', 'throttling.ratequota', 'throttling.allocationquota', 'throttling.burstrate'),
   // Moonshot · Anthropic-like · vLLM · TGI · Z.ai · llama.cpp while it loads
   ...rows('overloaded', 'engine_overloaded_error', 'overloaded_error', 'overloaded', 'serviceunavailableerror'),
@@ -55,26 +61,60 @@ function rows(meaning: EngineError, ...names: readonly string[]): readonly (read
 /** The meaning of messages; the first match counts. Rates come before lengths: Groq's "Request too large … tokens per minute" is a rate. */
 const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = [
   [/rate.?limit|too many requests|(?:tokens|requests) per (?:second|minute|day)|throttl|\b[tr]p[md]\b/, 'rate-limit'],
+  // Bedrock: "Too many tokens, please wait before trying again."
+  [/too many tokens,? please wait/, 'rate-limit'],
   // vLLM, OpenAI, DeepSeek, SGLang, Fireworks: "(this) model's maximum context length (is)", "maximum model length".
   [/max(?:imum)? (?:context|model|sequence|prompt) len(?:gth)?/, 'context-length'],
+  // A code inside of a text: a proxy quotes the engine's answer.
+  [/context_length_exceeded|exceed_context_size/, 'context-length'],
   // vLLM 0.32: "max_tokens=5000 cannot be greater than max_model_len=2048."
   [/cannot be greater than max_model_len/, 'context-length'],
   // SGLang: "max_completion_tokens is too large: N.This model supports at most M completion tokens."
   [/max_(?:completion_)?tokens is too large/, 'context-length'],
-  // SGLang, Together: "The input (N tokens) is longer than the model's context length (M tokens)."
-  [/longer than the model'?s context|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context/, 'context-length'],
-  // llama.cpp: "the request exceeds the available context size"; "context size has been exceeded".
-  [/available context size|context (?:size|length|window)(?: has been| is)? exceed/, 'context-length'],
-  // OpenAI: "Your input exceeds the context window"; Ollama: "prompt too long; exceeded max context length".
-  [/(?:input|prompt)(?: is)? too long|exceeds the context window|context window exceeds/, 'context-length'],
-  // OpenAI, Groq, vLLM: "Please reduce the length of the messages or completion."
-  [/reduce the (?:length|number) of (?:the )?(?:messages|(?:input )?(?:prompt|tokens|messages))/, 'context-length'],
+  // SGLang, Together: "The input (N tokens) is longer than the model's context length (M tokens)." LM Studio: "The number of
+  // tokens to keep from the initial prompt is greater than the context length".
+  [/(?:longer|greater|larger|more) than the (?:model'?s )?context/, 'context-length'],
+  // Ollama: "the input length exceeds the context length". Anthropic: "input length and `max_tokens` exceed context limit".
+  [/exceeds? (?:the )?(?:model'?s )?(?:available |maximum )?context/, 'context-length'],
+  // llama.cpp: "the request exceeds the available context size"; "Context size has been exceeded."
+  [
+    /available context size|context (?:size|length|window|limit)(?: has been| is| was)? (?:exceed|only|too small)/,
+    'context-length',
+  ],
+  // LM Studio: "the model is loaded with context length of only N tokens, which is not enough".
+  [/context (?:length|size|window) of only/, 'context-length'],
+  // OpenAI: "Your input exceeds the context window"; Anthropic: "prompt is too long"; Ollama: "prompt too long; exceeded max
+  // context length"; Bedrock: "Input is too long for requested model."
+  [
+    /(?:input|prompt|conversation|context)(?: tokens?)?(?: is| are)? too (?:long|many tokens)|context window exceeds/,
+    'context-length',
+  ],
+  // OpenAI, Groq, vLLM: "Please reduce the length of the messages or completion." Cohere: "Try using a shorter prompt".
+  [
+    /reduce the (?:length|number) of (?:the |your )?(?:messages|(?:input )?(?:prompt|tokens|messages))/,
+    'context-length',
+  ],
   // TGI, Together: "`inputs` tokens + `max_new_tokens` must be <= N"; "`inputs` must have less than N tokens".
   [/`inputs` tokens \+ `max_new_tokens` must be|`inputs` must have less than/, 'context-length'],
   // DashScope: "Range of input length should be [1, N]". Moonshot: "Your request exceeded model token limit: N".
   [/range of input length should be|exceeded model token limit/, 'context-length'],
-  // Z.ai: "Prompt exceeds max length". SGLang and others: "Input length N exceeds the maximum (allowed) length M".
-  [/(?:prompt|input)(?: length)?(?: \(?\d+\)?)? exceeds (?:the )?max/, 'context-length'],
+  // Z.ai: "Prompt exceeds max length". SGLang: "Input length (N tokens) exceeds the maximum allowed length (M tokens)." Azure:
+  // "Input tokens exceed the configured limit of N tokens". TensorRT-LLM: "Prompt length (N) exceeds maximum input length (M)".
+  [
+    /(?:prompt|input)(?: length| tokens?)?(?: \([^)]{1,40}\)| \d+)? exceeds? (?:the |model'?s )?(?:max|configured|allowed|limit)/,
+    'context-length',
+  ],
+  // Gemini: "The input token count (N) exceeds the maximum number of tokens allowed (M)."; "The input token count is N but model
+  // only supports up to M." GitHub Copilot: "prompt token count of N exceeds the limit of M".
+  [/token count.{0,40}(?:exceed|only supports|is (?:greater|larger|more))/, 'context-length'],
+  // Cohere: "too many tokens: total number of tokens in the prompt cannot exceed N". Bedrock: "Too many input tokens. Max input
+  // tokens: N"; "The maximum tokens you requested exceeds the model limit of N".
+  [/too many (?:input |prompt )?tokens|tokens you requested exceeds? the model/, 'context-length'],
+  // Mistral: "Prompt contains N tokens, too large for model". mistral.rs: "Prompt sequence length is greater than N".
+  [
+    /(?:prompt|input|request) contains \d+ (?:input |prompt )?tokens|sequence length (?:is )?(?:greater|exceeds|too)/,
+    'context-length',
+  ],
   // vLLM of old counted the room left for the answer: "max_tokens must be at least 1, got -186."
   [/max_(?:completion_)?tokens must be at least 1, got -\d/, 'context-length'],
   [/overload|out of capacity|at capacity|no available (?:workers?|server)|temporarily unavailable/, 'overloaded'],
@@ -83,6 +123,21 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   // vLLM, Ollama, OpenAI: "The model `x` does not exist", "model 'x' not found".
   [/\bmodel [`'"]?[\w./:-]+[`'"]? (?:does not exist|not found)/, 'not-found'],
   [/insufficient (?:balance|quota|credit)|in arrears|(?:invalid|incorrect|expired) api.?key|unauthorized/, 'account'],
+  // The engine was started without what the request needs. vLLM: "requires --enable-auto-tool-choice and --tool-call-parser to be
+  // set"; "you must provide a chat template". llama.cpp: "tools param requires --jinja flag".
+  [
+    /(?:^|[\s"'`(])--[a-z][a-z\d-]{2,}|must provide a chat template|chat template is not (?:set|defined)/,
+    'misconfigured',
+  ],
+  // Prompts of different workspaces must not share a cache, so the salt is never left out.
+  [/\bcache_salt\b/, 'misconfigured'],
+  // A server or proxy before the engine. Go: "Client sent an HTTP request to an HTTPS server." Starlette: "Invalid host header".
+  // Uvicorn: "Invalid HTTP request received." API gateways: "Request size limit exceeded".
+  [/http request (?:was sent )?to (?:an )?https|invalid host header|invalid http request/, 'misconfigured'],
+  [
+    /(?:request|payload) (?:entity )?too large|request size limit|header (?:or cookie )?(?:fields? )?too large/,
+    'misconfigured',
+  ],
 ];
 
 /** Statuses by which an engine refuses the request as it is. Any other 4xx may mean anything. */
@@ -132,11 +187,6 @@ const statuses: ReadonlyMap<number, EngineError> = new Map([
   [529, 'overloaded'],
 ]);
 
-/** Whether the body of an answer with this status is worth waiting for. The meaning of a 429 or a 5xx is in the status, and the next route should not wait. */
-function needsErrorBody(status: number): boolean {
-  return status >= 400 && status < 500 && status !== 429;
-}
-
 /** What an error says. */
 interface ErrorWords {
   message: string;
@@ -156,20 +206,34 @@ function takeName(words: ErrorWords, value: unknown): void {
 
 /** Collects what an error says in any shape: an object, a string, a list, one inside of another. */
 function collect(value: unknown, words: ErrorWords, depth = 0): ErrorWords {
-  if (typeof value === 'string') words.message += ` ${value.slice(0, maxMessage).toLowerCase()}`;
+  if (typeof value === 'string' && words.message.length < maxMessage)
+    words.message += ` ${value.slice(0, maxMessage).toLowerCase()}`;
   if (depth > 4) return words;
-  if (Array.isArray(value)) collect(value[0], words, depth + 1);
+  // Proxies quote the engine's error as JSON in a text.
+  if (typeof value === 'string' && value.startsWith('{'))
+    collect(parseJson(value.slice(0, maxQuoted)), words, depth + 1);
+  if (Array.isArray(value)) for (const item of value.slice(0, maxItems)) collect(item, words, depth + 1);
   if (!isObject(value)) return words;
-  for (const name of ['code', 'type', 'status', 'error_type', 'http_status_code', 'error_code'])
-    takeName(words, value[name]);
+  for (const name of nameFields) takeName(words, value[name]);
   // OpenAI and vLLM have `param`, FastAPI has `loc`.
   for (const place of [value['param'], value['loc']].flat()) {
     if (typeof place === 'string' && place.length <= 256) words.places.push(...place.toLowerCase().split(/[.[\]]/));
   }
   // FastAPI, and SGLang with it, has `detail`, a list of objects with `msg`.
-  for (const name of ['message', 'msg', 'detail', 'error', 'errors']) collect(value[name], words, depth + 1);
+  for (const name of messageFields) collect(value[name], words, depth + 1);
   return words;
 }
+
+/** Maximum length of an error in a text that is parsed, and maximum number of errors of a list that are read. */
+const maxQuoted = 16 * 1024;
+const maxItems = 8;
+
+const nameFields = ['code', 'type', 'status', 'error_type', 'http_status_code', 'error_code', 'status_code'] as const;
+/** The messages of errors, and the errors inside of answers: `base_resp` is MiniMax's, `metadata.raw` OpenRouter's. */
+const messageFields = [
+  ...(['message', 'msg', 'detail', 'details', 'error', 'errors'] as const),
+  ...(['error_msg', 'error_message', 'status_msg', 'base_resp', 'metadata', 'raw', 'reason', 'description'] as const),
+] as const;
 
 /** The part of the request that an error names. The result is one of our names: nothing of the engine's text is passed on. */
 function partOf({ places, message }: ErrorWords): Feature | undefined {
@@ -195,20 +259,74 @@ export function readError(value: unknown, status?: number): ErrorReading {
   return { engineError, about, cause: engineCause({ status: known, message, names }), status: inBody };
 }
 
+/** A page for people. No engine writes one: a proxy or another server has answered. */
+const page = /^\s*<(?:!doctype|html|head|body|center|h1|\?xml)/i;
+
 /** Reads the body of an answer with an error status: JSON in any shape, else text. */
 function readErrorBody(status: number, text: string): EngineErrorReading {
+  if (page.test(text)) {
+    const engineError = statuses.get(status) ?? (status < 500 ? 'misconfigured' : 'other');
+    return { engineError, cause: engineCause({ status, message: text.slice(0, maxMessage).toLowerCase(), names: [] }) };
+  }
   const { engineError, about, cause } = readError(parseJson(text) ?? text, status);
   return { engineError, about, cause };
 }
 
 /** How dispatch reads answers with an error status. */
-export const chatErrors = { needsBody: needsErrorBody, read: readErrorBody };
+export const chatErrors = { needsBody: (status: number): boolean => status >= 400, read: readErrorBody };
 
-/** Whether a parsed answer or chunk of a 200 is an error. A falsy `error` does not count, just like in clients. */
-export function isError(answer: unknown): boolean {
-  if (Array.isArray(answer)) return answer.length > 0 && answer.every((item) => isObject(item) && isError(item));
-  if (!isObject(answer)) return false;
-  if (answer['error']) return true;
-  // Old vLLM and SGLang have `object: "error"`; DashScope has `code` and `message` alone.
-  return answer['object'] === 'error' || (answer['choices'] === undefined && typeof answer['message'] === 'string');
+/**
+ * Returns the part of a parsed answer or chunk of a 200 that says that it failed: the answer, one of its choices, or the message of a
+ * choice. Undefined: none does. A falsy `error` does not count, just like in clients.
+ */
+export function errorIn(answer: unknown): unknown {
+  if (Array.isArray(answer)) {
+    return answer.length > 0 && answer.every((item) => isObject(item) && errorIn(item) !== undefined)
+      ? answer
+      : undefined;
+  }
+  if (!isObject(answer)) return undefined;
+  const { choices } = answer;
+  if (saysFailure(answer) || isBareError(answer)) return answer;
+  for (const choice of Array.isArray(choices) ? choices : [choices]) {
+    if (!isObject(choice)) continue;
+    const failed = [choice, choice['message'], choice['delta']].find((part) => isObject(part) && saysFailure(part));
+    if (failed !== undefined) return failed;
+  }
+  return undefined;
+}
+
+/** Whether an answer, a choice or a message names its own failure. */
+function saysFailure(part: JsonObject): boolean {
+  const { error, errors, base_resp: base } = part;
+  if (isFailure(error) || (Array.isArray(errors) && errors.some(isFailure))) return true;
+  if (part['object'] === 'error' || part['type'] === 'error' || part['success'] === false) return true;
+  // MiniMax · Qianfan
+  if (isObject(base) && isErrorCode(base['status_code'])) return true;
+  if (isErrorCode(part['error_code'])) return true;
+  const status = wordOf(part['status']);
+  return status !== undefined && (/^[45]\d\d$/.test(status) || meansFault(status));
+}
+
+/** An error that says of itself that it is none (`{code: 0}`) does not count. */
+function isFailure(error: unknown): boolean {
+  if (!isObject(error)) return Boolean(error) && !(Array.isArray(error) && error.length === 0);
+  const codes = [error['code'], error['status_code']].filter((code) => code !== undefined && code !== null);
+  return codes.length === 0 || codes.some(isErrorCode) || !/^(?:success|ok)?$/i.test(wordOf(error['message']) ?? '');
+}
+
+/** Whether a code stands for an error. Hosts write 0, 200 or `Success` for none. */
+function isErrorCode(code: unknown): boolean {
+  const number = numberOf(code);
+  if (number !== undefined) return number !== 0 && number !== 20_000 && (number < 200 || number > 299);
+  return typeof code === 'string' && !/^\s*(?:success|succeeded|ok|none|null)?\s*$/i.test(code);
+}
+
+/** Whether an answer is nothing but a code and a message: of DashScope, old vLLM, Zhipu, iFlytek and others. */
+function isBareError(answer: JsonObject): boolean {
+  const text = ['message', 'msg', 'error_msg', 'detail'].find((name) => typeof answer[name] === 'string');
+  if (text === undefined) return false;
+  const { choices } = answer;
+  if (choices === undefined || choices === null) return true;
+  return isErrorCode(answer['code']);
 }

@@ -3,7 +3,9 @@ import { createJsonScan, type JsonLimits } from '../../../core/json-scan.ts';
 import { isObject, parseJson } from '../../../core/json.ts';
 import { createSseDecoder, eventStreamType } from '../sse.ts';
 import { type DeltaTemplate, learnTemplate, soleText } from './delta-template.ts';
+import { meansFault } from './finish-reason.ts';
 import { createAnswerReader, errorInside, type ResponseOptions } from './read-answer.ts';
+import { readError } from './read-error.ts';
 
 /** Returns the reader for an engine's content type, or undefined for a type that cannot hold a chat completion. */
 export function readResponseAs(contentType: string, options: ResponseOptions): ResponseReader | undefined {
@@ -50,12 +52,17 @@ export function createStreamReader(options: ResponseOptions): ResponseReader {
   let state: ReadStep['state'] = 'open';
   let events: AnswerEvent[] = [];
 
-  function readChunk(payload: string): void {
+  function readChunk(payload: string, name: string): void {
     if (payload.length > harmlessLength && !createJsonScan(plainLimits).push(payload)) {
       state = tooLarge;
       return;
     }
     const chunk = parseJson(payload);
+    // The name says more than the data, which may be a sentence.
+    if (name !== '' && meansFault(name)) {
+      state = { kind: 'engine-error', detail: 'error event', ...readError(chunk ?? payload) };
+      return;
+    }
     if (!isObject(chunk)) {
       malformed += 1;
       const tooManyMalformed: Fault | undefined =
@@ -80,9 +87,9 @@ export function createStreamReader(options: ResponseOptions): ResponseReader {
 
   const sse = createSseDecoder({
     run: (input, at) => (template === undefined || state !== 'open' ? at : template.run(input, at, takeRun)),
-    payload: (payload) => {
+    payload: (payload, name) => {
       if (state !== 'open') return;
-      if (payload !== '[DONE]') readChunk(payload);
+      if (!/^\s*\[done\]\s*$/i.test(payload)) readChunk(payload, name);
       else {
         answer.close(events);
         state = answer.finished() ? 'complete' : truncated;

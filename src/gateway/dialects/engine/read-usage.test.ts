@@ -97,8 +97,8 @@ const rows: readonly (readonly [
   ['one with more reasoning than output', { usage: { ...totals, reasoning_tokens: 99 } }, counted()],
   ['null', { usage: null }, undefined],
   ['none', {}, undefined],
-  ['wrong types', { usage: { prompt_tokens: '10', completion_tokens: -5, total_tokens: 1.5 } }, undefined],
-  ['a list', { usage: [totals] }, undefined],
+  ['wrong types', { usage: { prompt_tokens: ['10'], completion_tokens: '-5', total_tokens: 1.5 } }, undefined],
+  ['a list', { usage: [totals] }, { promptTokens: 10, completionTokens: 5 }],
 ];
 
 const usageIn = (answer: Readonly<Record<string, unknown>>): Usage | undefined => {

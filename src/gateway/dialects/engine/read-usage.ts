@@ -1,5 +1,6 @@
 import type { Usage } from '../../../core/money.ts';
-import { countOf, isObject, type JsonObject } from '../../../core/json.ts';
+import { isObject, type JsonObject } from '../../../core/json.ts';
+import { countOf, numberOf, objectOf } from './read-field.ts';
 
 /**
  * The token counts that an engine has reported so far. A count that it has not reported is undefined. Prompt and completion may be
@@ -12,19 +13,15 @@ export interface UsageReport {
   readonly reasoningTokens?: number | undefined;
 }
 
-const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
-
-const detailsOf = (usage: JsonObject, name: string): JsonObject => {
-  const details = usage[name];
-  return isObject(details) ? details : {};
-};
+const detailsOf = (usage: JsonObject, name: string): JsonObject => objectOf(usage[name]) ?? {};
 
 /**
  * Reads a usage block in any provider's shape (docs/reference/engines.md §4). Returns undefined when it holds no token counts. Reasoning
  * is added to the completion of an engine that counts it apart.
  */
-export function readUsage(value: unknown): UsageReport | undefined {
-  if (!isObject(value)) return undefined;
+export function readUsage(block: unknown): UsageReport | undefined {
+  const value = objectOf(block);
+  if (value === undefined) return undefined;
   const total = countOf(value['total_tokens']);
   const given = { prompt: numberOf(value['prompt_tokens']), completion: numberOf(value['completion_tokens']) };
   if (given.prompt === undefined && given.completion === undefined) return undefined;
@@ -67,9 +64,8 @@ function readTimings(value: unknown): UsageReport | undefined {
 export function usageOf(answer: JsonObject): UsageReport | undefined {
   const top = readUsage(answer['usage']);
   if (top !== undefined) return top;
-  const { choices } = answer;
-  const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  const inChoice = isObject(first) ? readUsage(first['usage']) : undefined;
+  const first = objectOf(answer['choices']);
+  const inChoice = first && readUsage(first['usage']);
   return inChoice ?? readUsage(detailsOf(answer, 'x_groq')['usage']) ?? readTimings(answer['timings']);
 }
 

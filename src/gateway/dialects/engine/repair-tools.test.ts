@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { isObject } from '../../../core/json.ts';
 import type { AnswerEvent } from '../../../core/event.ts';
 import { createToolRepair } from './repair-tools.ts';
 
@@ -270,7 +271,7 @@ describe('the repair of tool calls', () => {
     fc.assert(
       fc.property(fc.array(fragment), (all) => {
         const machine = createToolRepair({ choice: 0, toolNames: new Set(names), newId: (tool) => `call_${tool}` });
-        machine.push(all, 'delta');
+        machine.push(all.filter(isObject), 'delta');
         machine.end();
       }),
       { numRuns: 300 },

@@ -1,13 +1,14 @@
 import type { AnswerEvent } from '../../../core/event.ts';
-import { isObject, type JsonObject, parseJson, textOf } from '../../../core/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
 import { createJsonScan, type JsonScan } from '../../../core/json-scan.ts';
+import { countOf, wordOf } from './read-field.ts';
 
 /** Most tool calls in one answer: no model makes so many. */
 const maxCalls = 1024;
 
 interface ToolRepair {
   /** Reads the `tool_calls` of a delta or of a whole message. In a message, each fragment is a call. */
-  readonly push: (fragments: readonly unknown[], source: 'delta' | 'message') => readonly AnswerEvent[];
+  readonly push: (fragments: readonly JsonObject[], source: 'delta' | 'message') => readonly AnswerEvent[];
   /** The choice has ended. Returns undefined when a call has no name or there are too many: the answer is of no use then. */
   readonly end: () => readonly AnswerEvent[] | undefined;
   readonly calledTools: () => boolean;
@@ -47,7 +48,7 @@ export function createToolRepair(options: ToolRepairOptions): ToolRepair {
       repair.events = [];
       for (const fragment of fragments) {
         if (repair.tooMany) break;
-        if (isObject(fragment)) take(repair, readFragment(fragment, source), source);
+        take(repair, readFragment(fragment, source), source);
       }
       return repair.events;
     },
@@ -200,11 +201,12 @@ interface Fragment {
 }
 
 function readFragment(fragment: JsonObject, source: 'delta' | 'message'): Fragment {
-  const described = isObject(fragment['function']) ? fragment['function'] : fragment;
+  const { function: named } = fragment;
+  const described = isObject(named) ? named : typeof named === 'string' ? { ...fragment, name: named } : fragment;
   return {
-    id: textOf(fragment['id']),
-    index: Number.isInteger(fragment['index']) ? Number(fragment['index']) : undefined,
-    name: textOf(described['name']),
-    text: argumentsOf(described['arguments'], source),
+    id: wordOf(fragment['id']),
+    index: countOf(fragment['index']),
+    name: wordOf(described['name']),
+    text: argumentsOf(described['arguments'] ?? described['parameters'], source),
   };
 }

@@ -26,6 +26,8 @@ export function blameOf(fault: Fault): 'nothing' | 'full' | 'broken' {
     case 'context-length':
     case 'bad-request':
     case 'content-policy':
+    // Other requests may be served, and no caller may close an endpoint with one that is not.
+    case 'misconfigured':
       return 'nothing';
     case 'rate-limit':
       return 'full';
