@@ -11,6 +11,25 @@ export type StructuredFormat = (typeof structuredFormats)[number];
 export const features = [...parameterNames, 'tools', 'tool_choice', 'response_format', 'reasoning'] as const;
 export type Feature = (typeof features)[number];
 
+/**
+ * Fields that the service itself adds to a request or spells for an engine, and the words by which errors name them. An engine that
+ * does not know such a field gets its other spelling (the output cap), or none: no caller asked for it.
+ */
+export const ownFieldWords = {
+  cap: /\bmax_(?:completion_)?tokens\b/,
+  runningUsage: /\bcontinuous_usage_stats\b/,
+  streamUsage: /\bstream_options\b|\binclude_usage\b/,
+  toolStream: /\btool_stream\b/,
+  /** The reasoning of earlier turns. */
+  trace: /\breasoning_content\b|\bmessages\b.*\breasoning\b/,
+  /** The model's usual reasoning, where the caller asks for none in particular. */
+  reasoning: /\bchat_template_kwargs\b|\benable_thinking\b|\bthinking\b|\breasoning_effort\b/,
+} as const satisfies Readonly<Record<string, RegExp>>;
+export type OwnField = keyof typeof ownFieldWords;
+
+// oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
+export const ownFields = Object.keys(ownFieldWords) as readonly OwnField[];
+
 /** Where an engine accepts system messages: only at the beginning, or anywhere. */
 export const systemMessagePlaces = ['Leading', 'Anywhere'] as const;
 export type SystemMessages = (typeof systemMessagePlaces)[number];
@@ -138,6 +157,8 @@ export interface RequestTarget {
   /** How the conversation is written. Absent: in its original form. */
   readonly form?: MessageForm;
   readonly reasoning?: ReasoningSetting | undefined;
+  /** The service's own fields that the route does not know. Absent: none. */
+  readonly unknownFields?: readonly OwnField[] | undefined;
   /** Set when one choice is requested again. */
   readonly continuation?: Continuation | undefined;
   /** Set from the second call to the model on. A forced tool call is required only in the first call. */

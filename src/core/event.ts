@@ -1,4 +1,4 @@
-import type { Feature } from './capability.ts';
+import type { Feature, OwnField } from './capability.ts';
 import type { Cause } from './cause.ts';
 import type { CountedBy, Usage } from './money.ts';
 import type { Citation, SearchResult } from './web-search.ts';
@@ -141,6 +141,8 @@ export interface EngineErrorReading {
   /** The part of the request that the error names. Undefined if it names none. */
   readonly about?: Feature | undefined;
   readonly cause?: Cause | undefined;
+  /** The field that the engine does not know, if the service chose it. */
+  readonly refuses?: OwnField | undefined;
 }
 
 /**
@@ -159,6 +161,8 @@ export interface Fault {
   readonly engineError?: EngineError;
   /** The part of the request that the engine's error names. Undefined if it names none. */
   readonly about?: Feature | undefined;
+  /** The field that the engine does not know, if the service chose it. */
+  readonly refuses?: OwnField | undefined;
   /** HTTP status of the engine's answer, if there was one. */
   readonly status?: number | undefined;
   /** What the reader of the answer or of Envoy's details has found. Undefined: kind and status say all (`causeOf`). */

@@ -1,5 +1,5 @@
 import type { Credential } from '../../core/account.ts';
-import type { Feature, Round } from '../../core/capability.ts';
+import type { Feature, OwnField, Round } from '../../core/capability.ts';
 import type { Route } from '../../core/catalog.ts';
 import type { Dialect } from '../../core/dialect.ts';
 import type { AnswerEvent, Fault } from '../../core/event.ts';
@@ -18,7 +18,7 @@ import { engines } from '../engines/engines.ts';
 import { createStructureValidator } from '../structured-output/structured-answer.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { contextOverflow } from '../routing/plan.ts';
-import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';
+import { changedFields, leadingPlan, type SystemPlacement, withoutFields } from '../routing/system-placement.ts';
 import { chatProtocol } from './engine-protocol.ts';
 
 export interface ModelServices extends DispatchServices {
@@ -52,54 +52,72 @@ export interface ModelCall {
  */
 const wholeAnswerIdleFactor = 10;
 
+/** What routes may have refused in a call: system messages after the first message, and the service's own fields. */
+interface Refusals {
+  readonly placement: Set<Route>;
+  readonly fields: Map<Route, Set<OwnField>>;
+}
+
 /**
- * Calls a model. If all engines refuse a request that has system messages after its first message, calls them once more
- * with all system messages at the start. Remembers the routes that refused only if the request is answered in the end: a
- * request that is refused in both forms has another fault, and must not change the form of later requests.
+ * Calls a model. If engines refuse a request because of its form, calls them once more in another one: without the fields that they
+ * do not know, or with all system messages at the start. Remembers what routes refused only if the request is answered in the end: a
+ * request that is refused in every form has another fault, and must not change the form of later requests.
  */
 export function callModel(call: ModelCall, services: ModelServices): Dispatch {
-  const refusing = new Set<Route>();
-  const remember = (end: DispatchEnd): void => {
-    if (end.kind !== 'completed' && end.kind !== 'interrupted') return;
-    for (const route of refusing) services.placement.refused(route);
-  };
-  let running = callOnce(call, services, refusing);
+  const { placement } = services;
+  const refusals: Refusals = { placement: new Set(), fields: new Map() };
+  const fieldsOf = (route: Route): readonly OwnField[] =>
+    changedFields(placement.unknownFields(route), refusals.fields.get(route));
   let isPaused = false;
-  const ended = running.ended.then((end) => {
-    remember(end);
-    if (end.kind !== 'failed' || end.refusedFor !== 'bad-request' || !call.prepared.shape.hasLaterSystem) return end;
-    const plan = leadingPlan(call.plan);
-    if (plan === undefined || call.signal.aborted) return end;
-    running = callOnce({ ...call, plan }, services, refusing);
-    if (isPaused) running.pause();
-    return running.ended.then((second) => {
-      remember(second);
-      return {
-        ...second,
-        attempts: end.attempts + second.attempts,
-        routes: Math.max(end.routes, second.routes),
-      };
-    });
-  });
+
+  function start(plan: Plan): { readonly dispatch: Dispatch; readonly hasNewForm: () => boolean } {
+    const known = refusedFields(refusals);
+    const dispatch = callOnce({ ...call, plan: withoutFields(plan, fieldsOf) }, services, refusals);
+    if (isPaused) dispatch.pause();
+    return { dispatch, hasNewForm: () => refusedFields(refusals) > known };
+  }
+
+  async function answer(plan: Plan): Promise<DispatchEnd> {
+    const end = await running.dispatch.ended;
+    if (end.kind === 'completed' || end.kind === 'interrupted') {
+      for (const route of refusals.placement) placement.refused(route);
+      for (const [route, fields] of refusals.fields) placement.refusedFields(route, fields);
+    }
+    const next = end.kind === 'failed' && !call.signal.aborted ? nextForm(end, plan, running) : undefined;
+    if (next === undefined) return end;
+    running = start(next);
+    const later = await answer(next);
+    return { ...later, attempts: end.attempts + later.attempts, routes: Math.max(end.routes, later.routes) };
+  }
+
+  /** The plan in a form that no engine has refused. Undefined: there is none. */
+  function nextForm(end: DispatchEnd & { readonly kind: 'failed' }, plan: Plan, { hasNewForm }: typeof running) {
+    if (hasNewForm()) return plan;
+    const isMisplaced = end.refusedFor === 'bad-request' && call.prepared.shape.hasLaterSystem;
+    return isMisplaced ? leadingPlan(plan) : undefined;
+  }
+
+  let running = start(call.plan);
   return {
-    ended,
+    ended: answer(call.plan),
     pause: () => {
       isPaused = true;
-      running.pause();
+      running.dispatch.pause();
     },
     resume: () => {
       isPaused = false;
-      running.resume();
+      running.dispatch.resume();
     },
   };
 }
 
+/** How many fields have been refused, over all routes. */
+const refusedFields = ({ fields }: Refusals): number => [...fields.values()].reduce((sum, { size }) => sum + size, 0);
+
 const nowhere: ReadonlySet<string> = new Set();
 
-/**
- * Dispatches a call. Adds to `refusing` the routes that may have refused the request because of the places of its system messages.
- */
-function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
+/** Dispatches a call. Adds to `refusals` what its routes may have refused. */
+function callOnce(call: ModelCall, services: ModelServices, refusals: Refusals): Dispatch {
   const { watch, trace, prepared, plan, counters, signal, round, deliver } = call;
   const { health, structureRetries, structures, idleMs } = services;
   const { shape, request } = prepared;
@@ -155,7 +173,11 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
         },
         won: (route, reason) => watch.progress({ kind: 'won', routeId: route.id, reason }),
         failed: (route, fault) => {
-          if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
+          if (mayRefuseSystemMessages(fault, route, call)) refusals.placement.add(route);
+          const field = fault.refuses;
+          // The caller's own wish is not left out.
+          if (field === undefined || (field === 'reasoning' && request.reasoning !== undefined)) return;
+          refusals.fields.set(route, (refusals.fields.get(route) ?? new Set()).add(field));
         },
       },
     },

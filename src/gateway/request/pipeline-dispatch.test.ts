@@ -8,6 +8,8 @@ import {
   begin,
   bodyOf,
   expectClean,
+  wholeJson,
+  wholeStream,
 } from '../../../test/support/pipeline-run.ts';
 
 describe('when every attempt fails', () => {
@@ -88,6 +90,86 @@ describe('an engine that refuses system messages in the middle', () => {
     refuse(await run.upstream.called(0));
     await exchange.answered;
     expect([exchange.status(), run.upstream.calls.length]).toEqual([400, 1]);
+  });
+});
+
+describe('an engine that does not know a field that the service chose', () => {
+  const request = (more: object = {}) => ({
+    body: JSON.stringify({ ...ask, model: 'demo/anywhere', max_tokens: 9, ...more }),
+  });
+  const sentTo = (engine: FakeCall): Readonly<Record<string, unknown>> => JSON.parse(String(engine.call.body));
+  const refuse = (engine: FakeCall, field: string, status = 422): void => {
+    engine.head(status, { 'content-type': 'application/json' });
+    const detail = [{ type: 'extra_forbidden', loc: ['body', field], msg: 'Extra inputs are not permitted', input: 9 }];
+    engine.data(JSON.stringify({ object: 'error', message: { detail }, type: 'invalid_request_error' }));
+    engine.end();
+  };
+
+  it.each([
+    ['max_tokens', false, { max_tokens: undefined, max_completion_tokens: 9 }],
+    ['stream_options', true, { max_tokens: 9, stream: true, stream_options: undefined }],
+    ['stream_options.continuous_usage_stats', true, { stream_options: { include_usage: true } }],
+  ])('%s gets another form at once, and is remembered', async (field, stream, expected) => {
+    const run = begin();
+    const answer = (engine: FakeCall): void =>
+      stream ? engine.answer(events, wholeStream) : engine.answer('application/json', wholeJson);
+    const first = run.send(request({ stream }));
+    refuse(await run.upstream.called(0), field);
+    const second = await run.upstream.called(1);
+    expect({ ...expected, ...sentTo(second) }).toEqual({ ...sentTo(second), ...expected });
+    answer(second);
+    await first.answered;
+    expect(first.status()).toBe(200);
+
+    const next = run.send(request({ stream }));
+    const third = await run.upstream.called(2);
+    expect({ ...expected, ...sentTo(third) }).toEqual({ ...sentTo(third), ...expected });
+    answer(third);
+    await next.answered;
+    expect([next.status(), run.upstream.calls.length]).toEqual([200, 3]);
+    await expectClean(run, 2);
+  });
+
+  it('loses one field after the other', async () => {
+    const run = begin();
+    const exchange = run.send(request({ stream: true }));
+    refuse(await run.upstream.called(0), 'max_tokens');
+    refuse(await run.upstream.called(1), 'stream_options', 400);
+    const third = await run.upstream.called(2);
+    expect(sentTo(third)).toMatchObject({ max_completion_tokens: 9 });
+    expect(sentTo(third)).not.toHaveProperty('stream_options');
+    third.answer(events, wholeStream);
+    await exchange.answered;
+    expect(exchange.status()).toBe(200);
+  });
+
+  it('is not called a third time if it refuses both spellings, and nothing is remembered', async () => {
+    const run = begin();
+    const exchange = run.send(request());
+    refuse(await run.upstream.called(0), 'max_tokens');
+    refuse(await run.upstream.called(1), 'max_completion_tokens');
+    await exchange.answered;
+    expect([exchange.status(), run.upstream.calls.length]).toEqual([400, 2]);
+    run.send(request());
+    expect(sentTo(await run.upstream.called(2))).toMatchObject({ max_tokens: 9 });
+  });
+
+  it('gets a field of the caller as it is: what the caller asks for is not left out', async () => {
+    const run = begin();
+    const exchange = run.send(request({ temperature: 0.5 }));
+    refuse(await run.upstream.called(0), 'temperature');
+    await exchange.answered;
+    expect([exchange.status(), run.upstream.calls.length]).toEqual([400, 1]);
+  });
+
+  it('changes nothing for other routes', async () => {
+    const run = begin();
+    const first = run.send(request());
+    refuse(await run.upstream.called(0), 'max_tokens');
+    (await run.upstream.called(1)).answer('application/json', wholeJson);
+    await first.answered;
+    run.send({ body: JSON.stringify({ ...ask, max_tokens: 9 }) });
+    expect(sentTo(await run.upstream.called(2))).toMatchObject({ max_tokens: 9 });
   });
 });
 

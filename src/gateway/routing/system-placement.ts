@@ -1,23 +1,47 @@
-import type { SystemMessages } from '../../core/capability.ts';
+import type { OwnField, SystemMessages } from '../../core/capability.ts';
 import type { Route } from '../../core/catalog.ts';
 import { type Plan, type PlannedRoute, withRoutes } from '../core/plan.ts';
 
 /**
- * Remembers where routes accept system messages. A route that refused a system message in the middle of a conversation gets only
- * leading ones from then on, until the catalog changes the route.
+ * Remembers where routes accept system messages, and which of the service's own fields they do not know. A route that refused a
+ * system message in the middle of a conversation gets only leading ones from then on, until the catalog changes the route.
  */
 export interface SystemPlacement {
   readonly of: (route: Route) => SystemMessages | undefined;
   /** Call it when an engine has refused a request because of system messages in its middle. */
   readonly refused: (route: Route) => void;
+  /** The service's own fields that the route does not know. */
+  readonly unknownFields: (route: Route) => readonly OwnField[];
+  /** Call it when an engine has refused a request because of such fields, and has served it without them. */
+  readonly refusedFields: (route: Route, fields: ReadonlySet<OwnField>) => void;
 }
 
 export function createSystemPlacement(): SystemPlacement {
   const leadingOnly = new WeakSet<Route>();
+  const unknown = new WeakMap<Route, readonly OwnField[]>();
+  const unknownFields = (route: Route): readonly OwnField[] => unknown.get(route) ?? [];
   return {
     of: (route) => (leadingOnly.has(route) ? 'Leading' : undefined),
     refused: (route) => void leadingOnly.add(route),
+    unknownFields,
+    refusedFields: (route, fields) => void unknown.set(route, changedFields(unknownFields(route), fields)),
   };
+}
+
+/** The fields that a route does not know after a refusal. A second spelling that is refused, too, gives way to the first. */
+export function changedFields(
+  known: readonly OwnField[],
+  refused: ReadonlySet<OwnField> = new Set(),
+): readonly OwnField[] {
+  return [...known.filter((field) => !refused.has(field)), ...[...refused].filter((field) => !known.includes(field))];
+}
+
+/** Returns the plan without fields that its routes do not know. */
+export function withoutFields(plan: Plan, unknownFields: (route: Route) => readonly OwnField[]): Plan {
+  return withRoutes(plan, (planned) => {
+    const fields = unknownFields(planned.route);
+    return fields.length === 0 ? planned : { ...planned, target: { ...planned.target, unknownFields: fields } };
+  });
 }
 
 /** Returns the plan with leading system messages only. Undefined: the plan sends no system messages elsewhere. */

@@ -568,3 +568,34 @@ describe('an error that the operator has to end', () => {
     expect(chatErrors.read(status, body).engineError).toBe(meaning);
   });
 });
+
+describe('an error about a field that the service chose', () => {
+  const extra = (...loc: readonly (string | number)[]) => ({
+    detail: [{ type: 'extra_forbidden', loc: ['body', ...loc], msg: 'Extra inputs are not permitted' }],
+  });
+  it.each([
+    [422, extra('max_completion_tokens'), 'cap'],
+    [422, { object: 'error', message: extra('max_completion_tokens'), type: 'invalid_request_error' }, 'cap'],
+    [
+      400,
+      openai(
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        'unsupported_parameter',
+      ),
+      'cap',
+    ],
+    [400, { error: 'Unrecognized request argument supplied: max_completion_tokens' }, 'cap'],
+    [400, { error: { message: 'Unknown parameter', param: 'stream_options' } }, 'streamUsage'],
+    [422, extra('stream_options'), 'streamUsage'],
+    [422, extra('stream_options', 'continuous_usage_stats'), 'runningUsage'],
+    [422, extra('messages', 1, 'assistant', 'reasoning_content'), 'trace'],
+    [422, extra('messages', 1, 'assistant', 'reasoning'), 'trace'],
+    [400, { error: 'unknown field: tool_stream' }, 'toolStream'],
+    [422, extra('chat_template_kwargs'), 'reasoning'],
+    [400, { error: { message: "Unsupported parameter: 'temperature'", param: 'temperature' } }, undefined],
+    [400, { error: { message: 'max_completion_tokens must be at least 1' } }, undefined],
+    [500, extra('max_completion_tokens'), undefined],
+  ])('%i %j: %s', (status, body, field) => {
+    expect(chatErrors.read(status, JSON.stringify(body)).refuses).toBe(field);
+  });
+});

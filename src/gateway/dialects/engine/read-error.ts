@@ -1,4 +1,4 @@
-import type { Feature } from '../../../core/capability.ts';
+import { type Feature, type OwnField, ownFields, ownFieldWords } from '../../../core/capability.ts';
 import { engineNames } from '../../../core/engine-name.ts';
 import type { EngineError, EngineErrorReading } from '../../../core/event.ts';
 import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
@@ -235,6 +235,21 @@ const messageFields = [
   ...(['error_msg', 'error_message', 'status_msg', 'base_resp', 'metadata', 'raw', 'reason', 'description'] as const),
 ] as const;
 
+/** How errors say that they do not know a field, whatever its value. */
+const unknownField =
+  /extra.?(?:forbidden|inputs|fields)|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional|undefined)[^.]{0,20}(?:parameter|field|argument|keyword|propert|key|name)|not (?:supported|permitted|allowed|recogni[sz]ed|available)|does not (?:support|accept|exist)|deprecated|no such (?:field|parameter)|cannot find field|instead/;
+
+/**
+ * The field that an error does not know, of those that the service itself chooses for an engine. The caller did not ask for them in
+ * this form, so another form may serve the request.
+ */
+function refusedField({ places, message, names }: ErrorWords): OwnField | undefined {
+  const text = `${names.join(' ')} ${message}`;
+  if (!unknownField.test(text)) return undefined;
+  const named = (words: string) => ownFields.find((field) => ownFieldWords[field].test(words));
+  return named(places.join(' ')) ?? named(message);
+}
+
 /** The part of the request that an error names. The result is one of our names: nothing of the engine's text is passed on. */
 function partOf({ places, message }: ErrorWords): Feature | undefined {
   const plain = places.map((place) => plainParts.get(place)).find((part) => part !== undefined);
@@ -255,8 +270,9 @@ export function readError(value: unknown, status?: number): ErrorReading {
     statuses.get(known ?? 0) ??
     named(vagueCodes) ??
     (requestStatuses.has(known) ? 'bad-request' : 'other');
-  const about = engineError === 'bad-request' ? partOf(words) : undefined;
-  return { engineError, about, cause: engineCause({ status: known, message, names }), status: inBody };
+  const reading = { engineError, cause: engineCause({ status: known, message, names }), status: inBody };
+  if (engineError !== 'bad-request') return reading;
+  return { ...reading, about: partOf(words), refuses: refusedField(words) };
 }
 
 /** A page for people. No engine writes one: a proxy or another server has answered. */
@@ -268,8 +284,8 @@ function readErrorBody(status: number, text: string): EngineErrorReading {
     const engineError = statuses.get(status) ?? (status < 500 ? 'misconfigured' : 'other');
     return { engineError, cause: engineCause({ status, message: text.slice(0, maxMessage).toLowerCase(), names: [] }) };
   }
-  const { engineError, about, cause } = readError(parseJson(text) ?? text, status);
-  return { engineError, about, cause };
+  const { status: _, ...reading } = readError(parseJson(text) ?? text, status);
+  return reading;
 }
 
 /** How dispatch reads answers with an error status. */

@@ -1,4 +1,4 @@
-import type { PartialTurn, RequestTarget, Round } from '../../../core/capability.ts';
+import type { OwnField, PartialTurn, RequestTarget, Round } from '../../../core/capability.ts';
 import { engineWord, parameterNames } from '../../../core/parameters.ts';
 import type { Content, Message, Request } from '../../../core/request.ts';
 import { webSearchName } from '../../../core/web-search.ts';
@@ -11,7 +11,7 @@ import { engines } from '../../engines/engines.ts';
  * and end-user identifiers cannot pass.
  */
 export function writeRequest(request: Request, target: RequestTarget): string {
-  const engine = engines[target.engine];
+  const engine = engineFor(target);
   const { responseFormat } = request;
   const { round } = target;
   const { partial, maxOutputTokens: left = round?.maxOutputTokens ?? request.maxOutputTokens } =
@@ -30,11 +30,33 @@ export function writeRequest(request: Request, target: RequestTarget): string {
     [engine.capField]: cap === Infinity ? undefined : cap,
     ...toolFields,
     ...(responseFormat && responseFormat.type !== 'text' && engine.writeResponseFormat(responseFormat)),
-    ...(target.reasoning && engine.writeReasoning(target.reasoning)),
+    ...(target.reasoning && asksForReasoning(request, target) && engine.writeReasoning(target.reasoning)),
     ...writeStreamFields(request, engine),
     ...engine.extra?.({ stream: request.stream, sendsTools: 'tools' in toolFields }),
   });
 }
+
+const otherCap = { max_tokens: 'max_completion_tokens', max_completion_tokens: 'max_tokens' } as const;
+
+/** A route's engine, without the service's own fields that the route does not know. */
+function engineFor({ engine: name, unknownFields }: RequestTarget): Engine {
+  const engine = engines[name];
+  if (unknownFields === undefined) return engine;
+  const lacks = (field: OwnField): boolean => unknownFields.includes(field);
+  const { capField, reasoningField, streamUsage } = engine;
+  const counted = lacks('runningUsage') && streamUsage === 'continuous' ? 'include' : streamUsage;
+  return {
+    ...engine,
+    capField: lacks('cap') ? otherCap[capField] : capField,
+    reasoningField: lacks('trace') ? 'none' : reasoningField,
+    streamUsage: lacks('streamUsage') ? 'always' : counted,
+    ...(lacks('toolStream') && { extra: () => ({}) }),
+  };
+}
+
+/** Whether the request says how to reason. The model's usual reasoning is left out on a route that does not know its field. */
+const asksForReasoning = ({ reasoning }: Request, { unknownFields = [] }: RequestTarget): boolean =>
+  reasoning !== undefined || !unknownFields.includes('reasoning');
 
 function writeContent(content: Content): unknown {
   if (typeof content === 'string') return content;
