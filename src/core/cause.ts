@@ -131,6 +131,11 @@ const refusing = {
     action: 'Start the engine with a chat template, or serve a model that has one',
     reason: 'NoChatTemplate',
   },
+  'misconfigured': {
+    says: 'is not configured for what the gateway sends',
+    action: 'Check spec.engine, the path, and the options that the engine was started with',
+    reason: 'Misconfigured',
+  },
   'refuses-request': {
     says: 'refuses requests as they are written',
     action: 'Check spec.engine, and `weir explain` of a request that failed',

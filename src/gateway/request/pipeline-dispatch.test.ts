@@ -175,10 +175,15 @@ describe('an engine that does not know a field that the service chose', () => {
 
 describe('an error that the operator has to end', () => {
   it.each([
-    ['text/html', 413, '<html><h1>413 Request Entity Too Large</h1></html>'],
-    ['text/plain', 400, 'Client sent an HTTP request to an HTTPS server.'],
-    ['application/json', 400, '{"error":{"message":"tool choice requires --enable-auto-tool-choice to be set"}}'],
-  ])('is no 400 for the caller: %s %i', async (type, status, body) => {
+    ['text/html', 413, '<html><h1>413 Request Entity Too Large</h1></html>', 'misconfigured'],
+    ['text/plain', 400, 'Client sent an HTTP request to an HTTPS server.', 'not-found'],
+    [
+      'application/json',
+      400,
+      '{"error":{"message":"tool choice requires --enable-auto-tool-choice"}}',
+      'misconfigured',
+    ],
+  ])('is no 400 for the caller: %s %i', async (type, status, body, refusedFor) => {
     const run = begin();
     const exchange = run.send();
     for (const index of [0, 1]) {
@@ -189,7 +194,7 @@ describe('an error that the operator has to end', () => {
     }
     await exchange.answered;
     expect(exchange.status()).toBe(502);
-    expect(run.store.outcomes).toMatchObject([{ kind: 'failed', refusedFor: 'misconfigured' }]);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'failed', refusedFor }]);
     await expectClean(run, 1);
   });
 });

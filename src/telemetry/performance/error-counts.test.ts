@@ -96,6 +96,8 @@ describe('the count of failed attempts', () => {
     counts.attempt('b', failedWith({ kind: 'stalled' }));
     counts.attempt('b', { kind: 'complete' });
     expect([...counts.ofBackends()][0]?.[1].lastFault).toEqual({ cause: 'silent', status: undefined });
+    counts.attempt('b', failedWith({ status: 413, engineError: 'misconfigured' }));
+    expect([...counts.ofBackends()][0]?.[1].lastFault).toEqual({ cause: 'misconfigured', status: 413 });
   });
 
   it.each<readonly [string, AttemptEnd, readonly [failed: number, total: number] | undefined]>([
@@ -104,6 +106,7 @@ describe('the count of failed attempts', () => {
     ['one that was answered with 500', failedWith({ status: 500, engineError: 'other' }), [1, 1]],
     ['one that was answered with 401', failedWith({ status: 401, engineError: 'account' }), [1, 1]],
     ['one on a model that is not there', failedWith({ status: 404, engineError: 'not-found' }), [1, 1]],
+    ['one that a proxy answered', failedWith({ status: 413, engineError: 'misconfigured' }), [1, 1]],
     ['one that was answered with 400', failedWith({ status: 400, engineError: 'bad-request' }), undefined],
     ['one that is too long', failedWith({ status: 400, engineError: 'context-length' }), undefined],
     ['one whose answer lacks the form asked for', failedWith({ kind: 'structure' }), undefined],

@@ -2,7 +2,8 @@ import type { AnswerEvent, Fault, Logprobs, TextEvent } from '../../../core/even
 import { isObject, type JsonObject, textOf } from '../../../core/json.ts';
 import type { InlineReasoning } from '../../../core/capability.ts';
 import { readFinishReason } from './finish-reason.ts';
-import { errorIn, readError } from './read-error.ts';
+import { errorIn } from './find-error.ts';
+import { readError } from './read-error.ts';
 import { countOf, finishWordOf, objectsOf, unreadable } from './read-field.ts';
 import { readMessage } from './read-message.ts';
 import { mergeUsage, readUsage, usageFrom, usageOf, type UsageReport } from './read-usage.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EngineError } from '../../../core/event.ts';
-import { chatErrors, errorIn, readError } from './read-error.ts';
+import { errorIn } from './find-error.ts';
+import { chatErrors, readError } from './read-error.ts';
 
 const openai = (message: string, type: string | null = 'invalid_request_error', code: unknown = null): object => ({
   error: { message, type, param: null, code },
@@ -543,9 +544,6 @@ describe('an error that the operator has to end', () => {
   it.each<readonly [number, string]>([
     ...[400, 411, 413, 414, 421, 422, 431].map((status) => [status, `<html><h1>${status} no</h1></html>`] as const),
     [400, '<!DOCTYPE html><title>Blocked</title>'],
-    [400, 'Client sent an HTTP request to an HTTPS server.\n'],
-    [400, 'Invalid host header'],
-    [400, 'Invalid HTTP request received.'],
     [413, '{"message":"Request size limit exceeded"}'],
     [
       400,
@@ -560,6 +558,10 @@ describe('an error that the operator has to end', () => {
 
   it.each([
     [401, '<html>no</html>', 'account'],
+    [400, '<html><center>The plain HTTP request was sent to HTTPS port</center></html>', 'not-found'],
+    [400, 'Client sent an HTTP request to an HTTPS server.\n', 'not-found'],
+    [400, 'Invalid host header', 'not-found'],
+    [400, 'Invalid HTTP request received.', 'not-found'],
     [404, '<html>no</html>', 'not-found'],
     [502, '<html>no</html>', 'other'],
     [503, '<html>no</html>', 'overloaded'],

@@ -1,11 +1,9 @@
 import { type Feature, type OwnField, ownFields, ownFieldWords } from '../../../core/capability.ts';
 import { engineNames } from '../../../core/engine-name.ts';
 import type { EngineError, EngineErrorReading } from '../../../core/event.ts';
-import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
+import { isObject, parseJson } from '../../../core/json.ts';
 import { engineWord, type ParameterName, parameterNames, parameters } from '../../../core/parameters.ts';
 import { engineCause } from './engine-cause.ts';
-import { meansFault } from './finish-reason.ts';
-import { numberOf, wordOf } from './read-field.ts';
 
 interface ErrorReading extends EngineErrorReading {
   /** The HTTP status that the body of a 200 names, if any. */
@@ -57,6 +55,9 @@ const vagueCodes: ReadonlyMap<string, EngineError> = new Map<string, EngineError
 function rows(meaning: EngineError, ...names: readonly string[]): readonly (readonly [string, EngineError])[] {
   return names.map((name) => [name, meaning] as const);
 }
+
+/** What a server says that expects TLS or another name: no request gets to the engine. nginx, Go; Starlette; Uvicorn. */
+const wrongServer = /http request (?:was sent )?to (?:an )?https|invalid host header|invalid http request/i;
 
 /** The meaning of messages; the first match counts. Rates come before lengths: Groq's "Request too large … tokens per minute" is a rate. */
 const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = [
@@ -123,6 +124,7 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   // vLLM, Ollama, OpenAI: "The model `x` does not exist", "model 'x' not found".
   [/\bmodel [`'"]?[\w./:-]+[`'"]? (?:does not exist|not found)/, 'not-found'],
   [/insufficient (?:balance|quota|credit)|in arrears|(?:invalid|incorrect|expired) api.?key|unauthorized/, 'account'],
+  [wrongServer, 'not-found'],
   // The engine was started without what the request needs. vLLM: "requires --enable-auto-tool-choice and --tool-call-parser to be
   // set"; "you must provide a chat template". llama.cpp: "tools param requires --jinja flag".
   [
@@ -131,9 +133,7 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   ],
   // Prompts of different workspaces must not share a cache, so the salt is never left out.
   [/\bcache_salt\b/, 'misconfigured'],
-  // A server or proxy before the engine. Go: "Client sent an HTTP request to an HTTPS server." Starlette: "Invalid host header".
-  // Uvicorn: "Invalid HTTP request received." API gateways: "Request size limit exceeded".
-  [/http request (?:was sent )?to (?:an )?https|invalid host header|invalid http request/, 'misconfigured'],
+  // API gateways and body parsers: "Request size limit exceeded", "request entity too large".
   [
     /(?:request|payload) (?:entity )?too large|request size limit|header (?:or cookie )?(?:fields? )?too large/,
     'misconfigured',
@@ -281,7 +281,8 @@ const page = /^\s*<(?:!doctype|html|head|body|center|h1|\?xml)/i;
 /** Reads the body of an answer with an error status: JSON in any shape, else text. */
 function readErrorBody(status: number, text: string): EngineErrorReading {
   if (page.test(text)) {
-    const engineError = statuses.get(status) ?? (status < 500 ? 'misconfigured' : 'other');
+    const meaning = wrongServer.test(text) ? 'not-found' : statuses.get(status);
+    const engineError = meaning ?? (status < 500 ? 'misconfigured' : 'other');
     return { engineError, cause: engineCause({ status, message: text.slice(0, maxMessage).toLowerCase(), names: [] }) };
   }
   const { status: _, ...reading } = readError(parseJson(text) ?? text, status);
@@ -290,59 +291,3 @@ function readErrorBody(status: number, text: string): EngineErrorReading {
 
 /** How dispatch reads answers with an error status. */
 export const chatErrors = { needsBody: (status: number): boolean => status >= 400, read: readErrorBody };
-
-/**
- * Returns the part of a parsed answer or chunk of a 200 that says that it failed: the answer, one of its choices, or the message of a
- * choice. Undefined: none does. A falsy `error` does not count, just like in clients.
- */
-export function errorIn(answer: unknown): unknown {
-  if (Array.isArray(answer)) {
-    return answer.length > 0 && answer.every((item) => isObject(item) && errorIn(item) !== undefined)
-      ? answer
-      : undefined;
-  }
-  if (!isObject(answer)) return undefined;
-  const { choices } = answer;
-  if (saysFailure(answer) || isBareError(answer)) return answer;
-  for (const choice of Array.isArray(choices) ? choices : [choices]) {
-    if (!isObject(choice)) continue;
-    const failed = [choice, choice['message'], choice['delta']].find((part) => isObject(part) && saysFailure(part));
-    if (failed !== undefined) return failed;
-  }
-  return undefined;
-}
-
-/** Whether an answer, a choice or a message names its own failure. */
-function saysFailure(part: JsonObject): boolean {
-  const { error, errors, base_resp: base } = part;
-  if (isFailure(error) || (Array.isArray(errors) && errors.some(isFailure))) return true;
-  if (part['object'] === 'error' || part['type'] === 'error' || part['success'] === false) return true;
-  // MiniMax · Qianfan
-  if (isObject(base) && isErrorCode(base['status_code'])) return true;
-  if (isErrorCode(part['error_code'])) return true;
-  const status = wordOf(part['status']);
-  return status !== undefined && (/^[45]\d\d$/.test(status) || meansFault(status));
-}
-
-/** An error that says of itself that it is none (`{code: 0}`) does not count. */
-function isFailure(error: unknown): boolean {
-  if (!isObject(error)) return Boolean(error) && !(Array.isArray(error) && error.length === 0);
-  const codes = [error['code'], error['status_code']].filter((code) => code !== undefined && code !== null);
-  return codes.length === 0 || codes.some(isErrorCode) || !/^(?:success|ok)?$/i.test(wordOf(error['message']) ?? '');
-}
-
-/** Whether a code stands for an error. Hosts write 0, 200 or `Success` for none. */
-function isErrorCode(code: unknown): boolean {
-  const number = numberOf(code);
-  if (number !== undefined) return number !== 0 && number !== 20_000 && (number < 200 || number > 299);
-  return typeof code === 'string' && !/^\s*(?:success|succeeded|ok|none|null)?\s*$/i.test(code);
-}
-
-/** Whether an answer is nothing but a code and a message: of DashScope, old vLLM, Zhipu, iFlytek and others. */
-function isBareError(answer: JsonObject): boolean {
-  const text = ['message', 'msg', 'error_msg', 'detail'].find((name) => typeof answer[name] === 'string');
-  if (text === undefined) return false;
-  const { choices } = answer;
-  if (choices === undefined || choices === null) return true;
-  return isErrorCode(answer['code']);
-}

@@ -291,6 +291,7 @@ describe('an answer that says that it failed is a fault, although it stopped', (
 
   it.each([
     ...[{ error: null }, { error: '' }, { error: false }, { error: [] }, { errors: [] }, { errors: null }],
+    ...[{ error: { code: null, message: null } }, { error: { code: 0, message: 'ok', type: '' } }],
     ...[{ error: { code: 0, message: '' } }, { base_resp: { status_code: 0, status_msg: 'success' } }],
     ...[
       { code: 0, message: 'Success' },

@@ -24,6 +24,7 @@ it.each<readonly [string, Partial<Fault>, ReturnType<typeof blameOf>]>([
   ],
   ['a prompt that is too long', { status: 400, engineError: 'context-length' }, 'nothing'],
   ['a request that is wrong', { status: 400, engineError: 'bad-request' }, 'nothing'],
+  ['a page of a proxy', { status: 413, engineError: 'misconfigured' }, 'nothing'],
   ['a prompt against a policy', { status: 400, engineError: 'content-policy' }, 'nothing'],
   ['an answer with the wrong structure', { kind: 'structure', engineError: 'other' }, 'nothing'],
   ['an answer that does not go on where another one broke off', { kind: 'disjoint' }, 'nothing'],
