@@ -49,10 +49,7 @@ export function validateChoice(
   const { text, calls, isDropped } = choice;
   const { toolChoice, format } = wanted;
   if (calls.length > 0) {
-    return calls.map((call) => {
-      const tool = wanted.tools.find(({ name }) => name === call.name);
-      return checkOf('tools', validateCall(call, wanted, checker), tool?.strict);
-    });
+    return calls.map((call) => checkCall(call, wanted, checker));
   }
   const isCallMissing = toolChoice === 'required' || typeof toolChoice === 'object';
   const isCallUnread = wanted.tools.length > 0 && toolChoice !== 'none' && (isDropped || beginsAsCall(text));
@@ -89,13 +86,31 @@ async function checkOf(
   return { capability, result, isTolerable: missesSchema && strict !== true, mayBeCallersFault: missesSchema };
 }
 
+/**
+ * Checks one call. Agents tell the model what is wrong with a call, and the model calls again. So a defective one is relayed if no
+ * route does better, as it is on a stream; only `strict` promises more. A prompt can make a model call a tool that is not there.
+ */
+async function checkCall(
+  call: CollectedChoice['calls'][number],
+  wanted: StructureWanted,
+  checker: Pick<StructureChecker, 'check'>,
+): Promise<ChoiceCheck> {
+  const tool = wanted.tools.find(({ name }) => name === call.name);
+  const checked = await checkOf('tools', validateCall(call, { ...wanted, tool }, checker), tool?.strict);
+  const missesStrict = tool?.strict === true && checked.mayBeCallersFault;
+  return {
+    ...checked,
+    isTolerable: !missesStrict,
+    mayBeCallersFault: checked.mayBeCallersFault || (tool === undefined && wanted.toolChoice !== 'none'),
+  };
+}
+
 async function validateCall(
   call: CollectedChoice['calls'][number],
-  { tools, toolChoice }: StructureWanted,
+  { tool, toolChoice }: Pick<StructureWanted, 'toolChoice'> & { readonly tool: Tool | undefined },
   { check }: Pick<StructureChecker, 'check'>,
 ): Promise<StructureResult> {
   if (toolChoice === 'none') return invalid('a call where none was allowed');
-  const tool = tools.find(({ name }) => name === call.name);
   if (tool === undefined) return invalid('a call of a tool that was not offered');
   if (typeof toolChoice === 'object' && toolChoice.name !== tool.name) return invalid('a call of another tool');
   // For a tool without arguments some engines write nothing where others write `{}`.
