@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isObject } from './json.ts';
+import { isObject, type JsonObject } from './json.ts';
 import { hasShortChains } from './reference-chain.ts';
 
 /** The parts that the schemas of both request bodies are built from. */
@@ -12,9 +12,9 @@ function isWithin(levels: number, value: unknown): boolean {
   return levels > 0 && Object.values(value).every((inner) => isWithin(levels - 1, inner));
 }
 
-/** A JSON object that is passed on unread: a tool's input. */
+/** A JSON object that is passed on unread, and as the very object that was parsed: a tool's input. Its text may be kept. */
 export const jsonObject = z
-  .record(z.string(), z.unknown())
+  .custom<JsonObject>(isObject, 'Invalid input: expected an object')
   .refine((value) => isWithin(maxDepth, value), `nested deeper than ${maxDepth} levels`);
 
 /** Longest chain of references in a caller's schema. */

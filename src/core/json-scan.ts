@@ -89,7 +89,7 @@ export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited):
 }
 
 /** Whether the text from `from` to `to` ends in an odd number of backslashes. No escape may be open at `from`. */
-function endsInEscape(text: string, from: number, to: number): boolean {
+export function endsInEscape(text: string, from: number, to: number): boolean {
   let first = to;
   while (first > from && text.charCodeAt(first - 1) === backslash) first -= 1;
   return (to - first) % 2 === 1;

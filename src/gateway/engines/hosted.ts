@@ -1,3 +1,4 @@
+import { withoutMember } from '../../core/json-text.ts';
 import type { ProviderName } from '../../core/engine-name.ts';
 import {
   bothTransports,
@@ -77,8 +78,7 @@ const moonshot: Engine = {
   writeResponseFormat: (format) => {
     if (format.type !== 'json_schema' || format.schema === undefined) return usualResponseFormat(format);
     // With `$schema`, requests to some of Moonshot's models fail.
-    const { $schema: _, ...schema } = format.schema;
-    return usualResponseFormat({ ...format, schema });
+    return usualResponseFormat({ ...format, schema: withoutMember(format.schema, '$schema') });
   },
 };
 

@@ -16,6 +16,7 @@ import { promptText } from '../routing/pool/prompt-text.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../../core/json-scan.ts';
+import { keptNames, parseKeepingText } from '../../core/json-text.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -36,12 +37,15 @@ const limits = { maxDepth: Infinity, maxValues: 250_000 };
 /** A body of at most so many characters cannot have too many values. */
 const harmlessLength = 128 * 1024;
 
+/** The fields of all surfaces whose objects engines get as they were sent: inputs of calls, and schemas. */
+const passedOn = keptNames('input', 'input_schema', 'parameters', 'schema');
+
 function parse(text: string): unknown {
   if (text.length > harmlessLength && !createJsonScan(limits).push(text)) {
     throw new Failure('invalid_request', `The request body holds more than ${limits.maxValues} values.`);
   }
   try {
-    return JSON.parse(text);
+    return parseKeepingText(text, passedOn);
   } catch {
     // The parser's own message quotes the body, so it is dropped.
     throw new Failure('invalid_request', 'The request body is not valid JSON.');

@@ -71,13 +71,14 @@ export type ParsedQuery = { readonly input: string } & (
 
 /** Reads the arguments of a call: `query`, or the only text in them, since small models forget the name of the field. */
 function parseQuery(text: string): ParsedQuery {
-  // The arguments are written again, and a model repeats what a caller has it repeat.
+  // A model repeats what a caller has it repeat.
   const value = createJsonScan(queryLimits).push(text) ? parseJson(text) : undefined;
   if (!isObject(value)) return { kind: 'refused', input: '{}', code: 'invalid_tool_input' };
-  const input = JSON.stringify(value);
   const texts = Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const named = texts.find(([name]) => name === 'query') ?? (texts.length === 1 ? texts[0] : undefined);
   const query = named?.[1].replace(/\s+/g, ' ').trim() ?? '';
-  if (query === '') return { kind: 'refused', input, code: 'invalid_tool_input' };
-  return query.length > maxQuery ? { kind: 'refused', input, code: 'query_too_long' } : { kind: 'query', input, query };
+  if (query === '') return { kind: 'refused', input: text, code: 'invalid_tool_input' };
+  return query.length > maxQuery
+    ? { kind: 'refused', input: text, code: 'query_too_long' }
+    : { kind: 'query', input: text, query };
 }

@@ -1,6 +1,7 @@
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../../core/event.ts';
 import { createJsonScan, type JsonLimits } from '../../../core/json-scan.ts';
 import { isObject, parseJson } from '../../../core/json.ts';
+import { keptNames, parseKeepingText } from '../../../core/json-text.ts';
 import { createSseDecoder, eventStreamType } from '../sse.ts';
 import { type DeltaTemplate, learnTemplate, soleText } from './delta-template.ts';
 import { meansFault } from './finish-reason.ts';
@@ -35,6 +36,18 @@ const maxMisses = 8;
 /** Largest stream of an answer that is held until it is complete, bytes. A token takes some 250 bytes on a stream. */
 const maxHeldBytes = 64 * 1024 * 1024;
 
+/** Some engines send the arguments of calls as objects. Callers get the text of these. */
+const passedOn = keptNames('arguments');
+
+/** Parses an answer or a chunk. Undefined: it is not JSON. */
+function parseChunk(text: string): unknown {
+  try {
+    return parseKeepingText(text, passedOn);
+  } catch {
+    return undefined;
+  }
+}
+
 const tooLarge: Fault = { kind: 'too-large', detail: 'answer over the limit' };
 
 const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_reason' };
@@ -57,7 +70,7 @@ export function createStreamReader(options: ResponseOptions): ResponseReader {
       state = tooLarge;
       return;
     }
-    const chunk = parseJson(payload);
+    const chunk = parseChunk(payload);
     // The name says more than the data, which may be a sentence.
     if (name !== '' && meansFault(name)) {
       state = { kind: 'engine-error', detail: 'error event', ...readError(chunk ?? payload) };
@@ -160,7 +173,7 @@ export function createJsonReader(options: ResponseOptions): ResponseReader {
       const events: AnswerEvent[] = [];
       text += decoder.decode();
       // Some engines send an error in the format of a stream, under the content type of JSON.
-      const whole = parseJson(text);
+      const whole = parseChunk(text);
       const parsed = whole === undefined ? errorEvent(text) : whole;
       if (parsed === undefined) return { events, state: { kind: 'malformed', detail: 'answer is not JSON' } };
       const fault = answer.push(parsed, events);

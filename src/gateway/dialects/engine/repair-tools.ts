@@ -2,6 +2,7 @@ import type { AnswerEvent } from '../../../core/event.ts';
 import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
 import { createJsonScan, type JsonScan } from '../../../core/json-scan.ts';
 import { countOf, wordOf } from './read-field.ts';
+import { textOfObject } from '../../../core/json-text.ts';
 
 /** Most tool calls in one answer: no model makes so many. */
 const maxCalls = 1024;
@@ -188,6 +189,7 @@ interface Call {
 function argumentsOf(value: unknown, source: 'delta' | 'message'): string {
   if (value === 'null' && source === 'message') return '';
   if (typeof value === 'string') return value;
+  if (isObject(value)) return textOfObject(value);
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 

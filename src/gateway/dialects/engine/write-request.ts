@@ -1,4 +1,5 @@
 import type { OwnField, PartialTurn, RequestTarget, Round } from '../../../core/capability.ts';
+import { writeKeepingText } from '../../../core/json-text.ts';
 import { engineWord, parameterNames } from '../../../core/parameters.ts';
 import type { Content, Message, Request } from '../../../core/request.ts';
 import { webSearchName } from '../../../core/web-search.ts';
@@ -21,9 +22,12 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
   const messages = arranged.map((message) => writeMessage(message, engine));
   const toolFields = writeToolFields(toolsOf(request, round), target, engine);
-  return JSON.stringify({
+  const conversation = JSON.stringify({
     model: target.upstreamModel,
     messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],
+  });
+  // Schemas are sent as the caller wrote them.
+  const rest = writeKeepingText({
     ...writeContinuation(partial),
     ...writeSampling(request, target),
     cache_salt: target.cacheSalt,
@@ -34,6 +38,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
     ...writeStreamFields(request, engine),
     ...engine.extra?.({ stream: request.stream, sendsTools: 'tools' in toolFields }),
   });
+  return `${conversation.slice(0, -1)},${rest.slice(1)}`;
 }
 
 const otherCap = { max_tokens: 'max_completion_tokens', max_completion_tokens: 'max_tokens' } as const;

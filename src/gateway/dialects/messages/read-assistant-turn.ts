@@ -1,4 +1,5 @@
 import { Failure, fieldPath } from '../../../core/failure.ts';
+import { textOfObject } from '../../../core/json-text.ts';
 import type { Message, ToolCall } from '../../../core/request.ts';
 import { writeSearchError } from '../search-words.ts';
 import { webSearchName } from '../../../core/web-search.ts';
@@ -39,11 +40,11 @@ export function readAssistantTurn(
         break;
       case 'tool_use':
         continueTurn();
-        output.calls.push({ id: block.id, name: block.name, arguments: JSON.stringify(block.input) });
+        output.calls.push({ id: block.id, name: block.name, arguments: textOfObject(block.input) });
         break;
       case 'server_tool_use':
         continueTurn();
-        output.calls.push({ id: block.id, name: webSearchName, arguments: JSON.stringify(block.input) });
+        output.calls.push({ id: block.id, name: webSearchName, arguments: textOfObject(block.input) });
         output.results.set(block.id, undefined);
         break;
       case 'web_search_tool_result':
