@@ -83,6 +83,8 @@ export class Failure extends Error {
   readonly about: readonly Feature[];
   /** The limit that refuses. Undefined: no limit does. */
   readonly limit: RefusingLimit | undefined;
+  /** Members of the error object by which programs of this surface decide what to do. */
+  readonly details: Readonly<Record<string, string>> | undefined;
 
   constructor(
     code: FailureCode,
@@ -93,6 +95,7 @@ export class Failure extends Error {
       readonly headers?: Headers;
       readonly about?: readonly Feature[];
       readonly limit?: RefusingLimit;
+      readonly details?: Readonly<Record<string, string>> | undefined;
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -102,6 +105,7 @@ export class Failure extends Error {
     this.headers = options.headers ?? [];
     this.about = options.about ?? [];
     this.limit = options.limit;
+    this.details = options.details;
   }
 
   get row(): FailureRow {
@@ -125,6 +129,7 @@ interface ErrorBody {
   readonly message: string;
   readonly type: string;
   readonly code?: string;
+  readonly details?: Readonly<Record<string, string>>;
 }
 
 /** Maximum length of a message, UTF-16 units: a caller's text cannot make the answer large, whichever check repeats it. */
@@ -138,7 +143,8 @@ export function errorBody(failure: Failure, nameOf: (feature: Feature) => string
   const { type, shown } = failure.row;
   const names = failure.about.map(nameOf).join(' and ');
   const message = cutText(names === '' ? failure.message : `${names}: ${failure.message}`, maxMessage);
-  return shown ? { message, type, code: failure.code } : { message, type };
+  const details = failure.details === undefined ? {} : { details: failure.details };
+  return shown ? { message, type, code: failure.code, ...details } : { message, type, ...details };
 }
 
 /** Turns anything thrown into a Failure, so that unknown errors become ours in one place. */

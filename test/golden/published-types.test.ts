@@ -112,11 +112,16 @@ const values: Json = {
   ...{ temperature: 0.5, top_p: 0.5, top_k: 5, stop_sequences: ['END'], tools: [{ name: 'look', input_schema: {} }] },
   ...{ tool_choice: { type: 'auto', disable_parallel_tool_use: true }, thinking: { type: 'between_tools' }, output_config: { effort: 'low' } },
   output_format: { type: 'json_schema', schema: {} },
+  thread: { type: 'create' },
 };
 
 describe('every field', () => {
-  it.each(fields.map((row) => [row.name, row] as const))('%s', (name, { treatment }) => {
+  it.each(fields.map((row) => [row.name, row] as const))('%s', (name, { treatment, quoted }) => {
     const [outcome, usual] = [outcomeOf({ [name]: values[name] ?? { a: 1 } }), outcomeOf({})];
+    if (treatment === 'refused') {
+      expect(outcome).toBe(`${name}: ${quoted[0]}`);
+      return;
+    }
     if (typeof outcome === 'string' || typeof usual === 'string') throw new Error(`refused: ${String(outcome)}`);
     expect(['taken', 'ignored', 'not acted on']).toContain(treatment);
     if (treatment === 'taken') expect(outcome).not.toEqual(usual);

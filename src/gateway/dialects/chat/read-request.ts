@@ -6,6 +6,7 @@ import { contentOf } from '../content.ts';
 import { customArguments } from '../custom-tools.ts';
 import { samplingOf } from '../parameter-fields.ts';
 import { inertFields, parseBody, present } from '../read-body.ts';
+import { refuseStored } from '../stored-state.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readTools } from './read-tools.ts';
 import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
@@ -36,9 +37,11 @@ export const inertNames: ReadonlySet<string> = new Set([
 
 /**
  * Reads a parsed chat completions body (docs/reference/api.md §2.2, §4.1) into a request.
- * Throws `invalid_request` with the path of the first invalid field, or `variant_not_supported`.
+ * Throws `invalid_request` with the path of the first invalid field, `param_not_supported` for a field that needs something stored,
+ * or `variant_not_supported`.
  */
 export function readRequest(value: unknown): Request {
+  refuseStored(value, 'chat');
   const body = parseBody(chatBody, value);
   return {
     modelName: readModelName(body.model),

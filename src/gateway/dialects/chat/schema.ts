@@ -63,6 +63,8 @@ const message = z.discriminatedUnion('role', [
     name: z.string().nullish(),
     reasoning_content: z.string().nullish(),
     reasoning: z.string().nullish(),
+    // An earlier answer as sound, by its id.
+    audio: z.null('nothing is stored here: send what was said as text in content').optional(),
     tool_calls: listOf(toolCall).nullish(),
     function_call: functionCall.nullish(),
   }),

@@ -4,6 +4,7 @@ import { type ParameterName, parameters, type Sampling } from '../../../core/par
 import type { Request, ResponseFormat } from '../../../core/request.ts';
 import { type PartName, samplingOf } from '../parameter-fields.ts';
 import { inertFields, parseBody } from '../read-body.ts';
+import { refuseStored } from '../stored-state.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readToolChoice, readTools } from './read-tools.ts';
@@ -16,9 +17,7 @@ import { createSearchReader } from './search-blocks.ts';
  */
 const inertNames: ReadonlySet<string> = new Set([
   'service_tier',
-  'container',
   'context_management',
-  'mcp_servers',
   'inference_geo',
   'speed',
   'fallbacks',
@@ -31,10 +30,12 @@ const inertNames: ReadonlySet<string> = new Set([
 
 /**
  * Reads a parsed messages body (docs/reference/api.md §4.3) into a request. `metadata` is dropped, since it holds an end user's id.
- * Throws `invalid_request` with the path of the first invalid field, `variant_not_supported`, `web_search_name_reserved`, or
+ * Throws `invalid_request` with the path of the first invalid field, `param_not_supported` for a field that needs something stored,
+ * `variant_not_supported`, `web_search_name_reserved`, or
  * `web_search_unavailable` for search results without a `seal` that could open them.
  */
 export function readRequest(value: unknown, { seal, keepsBillingLines = false }: ReadOptions = {}): Request {
+  refuseStored(value, 'messages');
   const body = parseBody(messagesBody, value);
   const responseFormat = readResponseFormat(body);
   const citing = responseFormat === undefined ? 'marks' : 'none';

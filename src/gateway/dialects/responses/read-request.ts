@@ -1,11 +1,10 @@
 import type { ReadOptions } from '../../../core/dialect.ts';
-import { Failure } from '../../../core/failure.ts';
-import { isObject } from '../../../core/json.ts';
 import { readModelName } from '../../core/model-name.ts';
 import type { Sampling } from '../../../core/parameters.ts';
 import type { Request, ResponseFormat } from '../../../core/request.ts';
 import { samplingOf } from '../parameter-fields.ts';
 import { inertFields, parseBody, present } from '../read-body.ts';
+import { refuseStored } from '../stored-state.ts';
 import { readItems } from './read-items.ts';
 import { readReasoning, readTraceForm } from './read-reasoning.ts';
 import { hasOfflineSearch, readTools } from './read-tools.ts';
@@ -24,21 +23,13 @@ const inertNames: ReadonlySet<string> = new Set([
   'service_tier',
 ]);
 
-/** Fields that need a stored answer, with why they are refused. */
-const statefulFields: Readonly<Record<string, string>> = {
-  previous_response_id: 'nothing is stored here: send the items of the conversation in input',
-  conversation: 'nothing is stored here: send the items of the conversation in input',
-  prompt: 'nothing is stored here: send the prompt itself in instructions and input',
-  background: 'answers are sent to who waits for them, and are not stored',
-};
-
 /**
  * Reads a parsed responses body into a request. `metadata`, `user` and `safety_identifier` are dropped, since they may hold an end
  * user's id. Throws `invalid_request` with the path of the first invalid field, `param_not_supported` for a field that needs a stored
  * answer, `variant_not_supported`, or `web_search_name_reserved`.
  */
 export function readRequest(value: unknown, { seal, traces }: ReadOptions = {}): Request {
-  refuseStateful(value);
+  refuseStored(value, 'responses');
   const body = parseBody(responsesBody, value);
   const responseFormat = readResponseFormat(body);
   const citing = responseFormat === undefined || responseFormat.type === 'text' ? 'marks' : 'none';
@@ -61,15 +52,6 @@ export function readRequest(value: unknown, { seal, traces }: ReadOptions = {}):
     includeUsage: true,
     inert: [...inertFields(value, inertNames), ...inertValues(body)],
   };
-}
-
-function refuseStateful(body: unknown): void {
-  if (!isObject(body)) return;
-  for (const [name, why] of Object.entries(statefulFields)) {
-    const value = body[name];
-    if (value === undefined || value === null || value === false) continue;
-    throw new Failure('param_not_supported', `${name}: ${why}`);
-  }
 }
 
 function inertValues(body: ResponsesBody): readonly string[] {
