@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createJsonPrefix } from './json-prefix.ts';
+import { createJsonPrefix, endJson } from './json-prefix.ts';
 
 function parses(text: string): boolean {
   try {
@@ -158,5 +158,42 @@ describe('the scanner', () => {
   it('reads a megabyte of nesting as it reads a megabyte of text', () => {
     expect(read('['.repeat(500_000) + ']'.repeat(500_000))).toEqual({ alive: true, whole: true });
     expect(read(JSON.stringify('a'.repeat(1_000_000)))).toEqual({ alive: true, whole: true });
+  });
+});
+
+describe('JSON that was cut off', () => {
+  it.each([
+    ['{"a":1,"b":"Gr\u00fc', '{"a":1,"b":"Gr\u00fc"}'],
+    ['{"a":1,"b":[{"c":"d', '{"a":1,"b":[{"c":"d"}]}'],
+    ['{"a":1,"lo', '{"a":1}'],
+    ['{"a":1,"long"', '{"a":1}'],
+    ['{"a":1,"long":', '{"a":1}'],
+    ['{"a":1,', '{"a":1}'],
+    ['{"a":1,"b":12', '{"a":1}'],
+    ['{"a":1,"b":12,', '{"a":1,"b":12}'],
+    ['{"a":1,"b":tr', '{"a":1}'],
+    ['{"a":1,"b":[1,2', '{"a":1,"b":[1]}'],
+    ['{"a":"x\\', '{"a":"x"}'],
+    ['{"a":"x\\u00', '{"a":"x"}'],
+    ['{"a":1}', '{"a":1}'],
+    ['{', '{}'],
+    ['{"a":{', '{"a":{}}'],
+    ['', ''],
+    ['{"a" 1', undefined],
+    ['Paris', undefined],
+  ])('%s is ended as %s', (text, expected) => {
+    expect(endJson(text)).toBe(expected);
+  });
+
+  it('is JSON after its end, wherever an object was cut', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(), (value, place) => {
+        const text = JSON.stringify(value);
+        const cut = text.slice(0, 1 + (place % text.length));
+        const ended = endJson(cut);
+        expect(parses(cut)).toBe(cut.length === text.length);
+        expect(typeof JSON.parse(ended ?? '')).toBe('object');
+      }),
+    );
   });
 });

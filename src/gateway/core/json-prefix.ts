@@ -44,8 +44,10 @@ interface Reading {
   hexDigits: number;
 }
 
+const beginning = (): Reading => ({ state: 'value', open: [], isKey: false, rest: '', hexDigits: 0 });
+
 export function createJsonPrefix(): JsonPrefix {
-  const reading: Reading = { state: 'value', open: [], isKey: false, rest: '', hexDigits: 0 };
+  const reading = beginning();
   return {
     push: (text) => {
       for (let at = 0; at < text.length && reading.state !== 'broken'; at += 1) {
@@ -56,6 +58,35 @@ export function createJsonPrefix(): JsonPrefix {
     isWhole: () => reading.open.length === 0 && (reading.state === 'after' || isWholeNumber(reading.state)),
   };
 }
+
+/**
+ * Ends JSON text that was cut off: closes its open strings, lists and objects. Leaves out a key, number or word that is not complete.
+ * Undefined: the text is not the beginning of JSON.
+ */
+export function endJson(text: string): string | undefined {
+  const reading = beginning();
+  /** The text up to here is complete except for closing brackets. */
+  let completeTo = 0;
+  let escapeFrom = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    const next = step(reading, character);
+    reading.state = next;
+    if (next === 'broken') return undefined;
+    if (next === 'escape') escapeFrom = at;
+    if (next === 'after' || next === 'first-key' || next === 'first-item') completeTo = at + 1;
+    else if (character === ',' && (next === 'key' || next === 'value')) completeTo = at;
+  }
+  const { state, isKey, open } = reading;
+  const isText = !isKey && (state === 'string' || state === 'escape' || state === 'hex');
+  if (isText) return `${text.slice(0, state === 'string' ? text.length : escapeFrom)}"${closing(open)}`;
+  const complete = text.slice(0, completeTo);
+  const upTo = beginning();
+  for (const character of complete) upTo.state = step(upTo, character);
+  return complete + closing(upTo.open);
+}
+
+const closing = (open: Reading['open']): string => open.toReversed().join('');
 
 function step(reading: Reading, character: string): State {
   const { state } = reading;

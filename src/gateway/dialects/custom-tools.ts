@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../core/json.ts';
 import type { Tool } from '../../core/request.ts';
+import { endJson } from '../core/json-prefix.ts';
 import { present } from './read-body.ts';
 
 /** Custom tools, which take free text. No engine has such tools: the text becomes the one argument of a function. */
@@ -25,7 +26,17 @@ export const customArguments = (input: string): string => JSON.stringify({ [inpu
 
 /** Returns the input of a custom tool: the one argument of the function that replaced it. */
 export function customInputOf(text: string): string {
-  const value = parseJson(text);
+  const value = parseJson(wholeArguments(text));
   const input = isObject(value) ? value[inputName] : undefined;
   return typeof input === 'string' ? input : text;
+}
+
+/**
+ * The arguments of an earlier call as the text of a JSON object, because engines and chat templates fail on any other text. An object
+ * stays byte for byte as it came. Arguments that the output cap has cut off are ended. Any other text becomes one argument.
+ */
+export function wholeArguments(text: string): string {
+  if (/^\s*(?:null\s*)?$/.test(text)) return '{}';
+  const whole = [text, endJson(text)].find((json) => json !== undefined && isObject(parseJson(json)));
+  return whole ?? customArguments(text);
 }

@@ -1,5 +1,7 @@
 import type { Message } from '../../core/request.ts';
 import { paragraphs } from './content.ts';
+import { placeResults } from './place-results.ts';
+import type { HistoryMessage } from './tool-result.ts';
 
 type AssistantTurn = Extract<Message, { role: 'assistant' }>;
 
@@ -20,8 +22,8 @@ function mergeAssistantTurns(turns: readonly AssistantTurn[]): Message {
  * Merges consecutive turns of the user, and of the assistant, a paragraph each: some formats treat them as one, and chat templates refuse them. A run of
  * turns is merged all at once: turn by turn, fifty thousand of them would take seconds.
  */
-export function mergeTurns(messages: readonly Message[]): readonly Message[] {
-  const merged: Message[] = [];
+function mergeTurns(messages: readonly HistoryMessage[]): readonly HistoryMessage[] {
+  const merged: HistoryMessage[] = [];
   for (let at = 0; at < messages.length;) {
     const turns = messages.slice(at, runEnd(messages, at));
     at += turns.length;
@@ -38,9 +40,13 @@ export function mergeTurns(messages: readonly Message[]): readonly Message[] {
 }
 
 /** The end of the run of turns of one role that begins at `from`. */
-function runEnd(messages: readonly Message[], from: number): number {
+function runEnd(messages: readonly HistoryMessage[], from: number): number {
   const role = messages[from]?.role;
   let end = from + 1;
   while (end < messages.length && messages[end]?.role === role) end += 1;
   return end;
 }
+
+/** Reads the messages of a format that treats the turns of one role in a row as one. Results that are moved to their calls leave such turns behind. */
+export const readTurns = (messages: readonly HistoryMessage[]): readonly Message[] =>
+  mergeTurns(placeResults(mergeTurns(messages)));

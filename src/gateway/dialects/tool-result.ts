@@ -1,26 +1,66 @@
+import { z } from 'zod';
 import type { Message } from '../../core/request.ts';
 import { contentText, type Part, textPart } from './content.ts';
 
-export interface ToolResult {
-  readonly message: Message;
-  /** Belong at the beginning of the user's message that follows. */
-  readonly images: readonly Part[];
-}
+type ResultMessage = Extract<Message, { readonly role: 'tool' }>;
 
-/** Makes the result of a tool call. Engines take only text in it, so its images follow in the user's message. */
+/** A message in the order of the caller's history. Engines take only text in a result, so its images are apart. */
+export type HistoryMessage =
+  | Exclude<Message, ResultMessage>
+  | (ResultMessage & { readonly images?: readonly Part[] | undefined });
+
+/** Makes the result of a tool call. `placeResults` moves its images into the user's message that follows. */
 export function toolResult(
   toolCallId: string,
   parts: readonly Part[],
   edit: (text: string) => string = (text) => text,
-): ToolResult {
+): HistoryMessage {
   const text = contentText(parts);
   const images = parts.filter((part) => part.type === 'image');
   const said = text === '' && images.length > 0 ? 'The result is shown in the next message.' : text;
   return {
-    message: { role: 'tool', toolCallId, content: edit(said) },
-    images: images.length === 0 ? [] : [textPart(`Result of the tool call ${toolCallId}:`), ...images],
+    role: 'tool',
+    toolCallId,
+    content: edit(said),
+    images: images.length === 0 ? undefined : [textPart(`Result of the tool call ${toolCallId}:`), ...images],
   };
 }
 
 /** The text that replaces a part that the model cannot read. */
-export const notRead = (what: string): string => `[${what} stood here. This model cannot read it.]`;
+const notRead = (what: string): string => `[${what} stood here. This model cannot read it.]`;
+
+/**
+ * A part of a tool's result that no model here can read. The model gets a description instead. A refusal would also refuse every
+ * later turn, because the part stays in the conversation.
+ */
+export const unreadable = z
+  .object({
+    type: z.string().min(1),
+    title: z.string().nullish().catch(null),
+    filename: z.string().nullish().catch(null),
+    file: z.object({ filename: z.string().nullish() }).nullish().catch(null),
+    source: z
+      .object({ media_type: z.string().nullish().catch(null) })
+      .nullish()
+      .catch(null),
+  })
+  .transform(({ type, title, filename, file, source }) => ({
+    type: 'unreadable' as const,
+    was: type.replace(/^input_|_url$/g, ''),
+    title: title ?? filename ?? file?.filename ?? undefined,
+    mediaType: source?.media_type ?? undefined,
+  }));
+
+/** A part of a tool's result in a form that may be one that no model here can read. */
+export const orUnreadable = <T extends z.ZodType>(schema: T) => z.union([schema, unreadable]);
+
+export function describeUnreadable({ was, title, mediaType }: z.output<typeof unreadable>): Part {
+  const named = title === undefined || title === '' ? '' : ` "${title}"`;
+  const typed = mediaType === undefined ? '' : ` (${mediaType})`;
+  const article = /^[aeiou]/i.test(was) ? 'An' : 'A';
+  return textPart(notRead(`${article} ${was.replaceAll('_', ' ')}${named}${typed}`));
+}
+
+/** A part of a tool's result as it is read. A model without images gets a sentence in place of an image. */
+export const withAlternative = (part: Part, what = 'An image'): Part =>
+  part.type === 'image' ? { ...part, alternative: notRead(what) } : part;

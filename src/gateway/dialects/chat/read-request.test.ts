@@ -203,7 +203,7 @@ describe('null', () => {
       responseFormat: { type: 'json_schema', name: 'n' },
     });
     const { messages, tools } = readRequest(sparse);
-    expect([messages[1], tools[0]]).toEqual([{ role: 'assistant' }, { name: 'f' }]);
+    expect([messages[1], tools[0]]).toEqual([{ role: 'assistant', content: '' }, { name: 'f' }]);
   });
 });
 

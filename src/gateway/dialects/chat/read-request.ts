@@ -1,12 +1,14 @@
 import { Failure } from '../../../core/failure.ts';
 import { readModelName } from '../../core/model-name.ts';
 import { type ParameterName, parameterNames, parameters, type Sampling } from '../../../core/parameters.ts';
-import type { Content, Message, Request, ResponseFormat, ToolCall } from '../../../core/request.ts';
-import { contentOf } from '../content.ts';
+import type { Content, Request, ResponseFormat, ToolCall } from '../../../core/request.ts';
+import { contentOf, type Part, textPart } from '../content.ts';
 import { customArguments } from '../custom-tools.ts';
 import { samplingOf } from '../parameter-fields.ts';
+import { placeResults } from '../place-results.ts';
 import { inertFields, parseBody, present } from '../read-body.ts';
 import { refuseStored } from '../stored-state.ts';
+import { describeUnreadable, type HistoryMessage, toolResult, withAlternative } from '../tool-result.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readTools } from './read-tools.ts';
 import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
@@ -45,7 +47,7 @@ export function readRequest(value: unknown): Request {
   const body = parseBody(chatBody, value);
   return {
     modelName: readModelName(body.model),
-    messages: body.messages.map(readMessage),
+    messages: placeResults(body.messages.map(readMessage)),
     ...readTools(body),
     responseFormat: readResponseFormat(body.response_format),
     maxOutputTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
@@ -59,27 +61,39 @@ export function readRequest(value: unknown): Request {
 
 type WireContent = NonNullable<ChatMessage['content']>;
 
-function readContent(content: WireContent): Content {
-  if (typeof content === 'string') return content;
-  const parts = content.map((part) => {
-    switch (part.type) {
-      case 'text':
-        return part;
-      case 'refusal':
-        return { type: 'text' as const, text: part.refusal };
-      case 'file': {
-        const { filename, file_data: text } = part.file;
-        const head = filename === undefined || filename === null ? '' : `${filename}\n\n`;
-        return { type: 'text' as const, text: head + text };
-      }
-      case 'image_url': {
-        const image = typeof part.image_url === 'string' ? { url: part.image_url } : part.image_url;
-        return { type: 'image' as const, url: image.url, ...present({ detail: image.detail }) };
-      }
+type WirePart = Exclude<WireContent, string>[number];
+type AnyContent = string | readonly WirePart[];
+
+const partsOf = (content: AnyContent): readonly WirePart[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+
+const readContent = (content: AnyContent): Content => contentOf(partsOf(content).map(readPart));
+
+function readPart(part: WirePart): Part {
+  switch (part.type) {
+    case 'text':
+      return part;
+    case 'refusal':
+      return textPart(part.refusal);
+    case 'unreadable':
+      return describeUnreadable(part);
+    case 'file': {
+      const { filename, file_data: text } = part.file;
+      const head = filename === undefined || filename === null ? '' : `${filename}\n\n`;
+      return textPart(head + text);
     }
-  });
-  return contentOf(parts);
+    case 'image_url': {
+      const image = typeof part.image_url === 'string' ? { url: part.image_url } : part.image_url;
+      return { type: 'image', url: image.url, ...present({ detail: image.detail }) };
+    }
+  }
 }
+
+const readResult = (toolCallId: string, content: AnyContent): HistoryMessage =>
+  toolResult(
+    toolCallId,
+    partsOf(content).map((part) => withAlternative(readPart(part))),
+  );
 
 type WireCall = NonNullable<Extract<ChatMessage, { role: 'assistant' }>['tool_calls']>[number];
 
@@ -94,7 +108,7 @@ function readCall(call: WireCall): ToolCall {
  */
 const functionCallId = (name: string): string => `call_${name}`;
 
-function readMessage(message: ChatMessage): Message {
+function readMessage(message: ChatMessage): HistoryMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
@@ -102,16 +116,18 @@ function readMessage(message: ChatMessage): Message {
     case 'user':
       return { role: 'user', content: readContent(message.content), ...present({ name: message.name }) };
     case 'tool':
-      return { role: 'tool', toolCallId: message.tool_call_id, content: readContent(message.content) };
+      return readResult(message.tool_call_id, message.content);
     case 'function':
-      return { role: 'tool', toolCallId: functionCallId(message.name), content: readContent(message.content ?? '') };
+      return readResult(functionCallId(message.name), message.content ?? '');
     case 'assistant': {
-      const { content, function_call: call } = message;
+      const { content, refusal, function_call: call } = message;
+      // A refusal comes beside the content.
+      const said = [...partsOf(content ?? []), ...(refusal ? [{ type: 'refusal' as const, refusal }] : [])];
       const first = call === undefined || call === null ? [] : [{ id: functionCallId(call.name), ...call }];
       const toolCalls = [...(message.tool_calls ?? []).map(readCall), ...first];
       return {
         role: 'assistant',
-        content: content === undefined || content === null ? undefined : readContent(content),
+        content: said.length === 0 && !Array.isArray(content) ? undefined : readContent(said),
         name: message.name ?? undefined,
         reasoning: message.reasoning_content ?? message.reasoning ?? undefined,
         toolCalls: toolCalls.length === 0 ? undefined : toolCalls,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { byType, jsonSchema, listOf } from '../../../core/body-schema.ts';
 import { fileText } from '../file-text.ts';
 import { chatFields } from '../parameter-fields.ts';
+import { orUnreadable, unreadable } from '../tool-result.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { imageDetails, toolChoiceWords } from '../../../core/request.ts';
 
@@ -30,9 +31,15 @@ const filePart = z.object({
   }),
 });
 
+const resultPart = byType(
+  { text: textPart, image_url: orUnreadable(imagePart), file: orUnreadable(filePart) },
+  { rest: unreadable },
+);
+
 const refusedParts = { input_audio: 'audio is not supported: send what is said as text' };
 
 const textContent = z.union([z.string(), listOf(byType({ text: textPart }))]);
+const resultContent = z.union([z.string(), listOf(resultPart)]);
 const userContent = z.union([
   z.string(),
   listOf(byType({ text: textPart, image_url: imagePart, file: filePart }, { refused: refusedParts }), { min: 1 }),
@@ -60,6 +67,7 @@ const message = z.discriminatedUnion('role', [
   z.object({
     role: z.literal('assistant'),
     content: assistantContent.nullish(),
+    refusal: z.string().nullish(),
     name: z.string().nullish(),
     reasoning_content: z.string().nullish(),
     reasoning: z.string().nullish(),
@@ -68,8 +76,8 @@ const message = z.discriminatedUnion('role', [
     tool_calls: listOf(toolCall).nullish(),
     function_call: functionCall.nullish(),
   }),
-  z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: textContent }),
-  z.object({ role: z.literal('function'), name: z.string().min(1), content: textContent.nullish() }),
+  z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: resultContent }),
+  z.object({ role: z.literal('function'), name: z.string().min(1), content: resultContent.nullish() }),
 ]);
 
 const toolName = z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :');

@@ -72,7 +72,8 @@ describe('a turn in which the web was searched', () => {
   it('keeps calls of the caller’s tools beside the searches', () => {
     const own = { type: 'tool_use', id: 't1', name: 'f', input: {} };
     const roles = turn([own, call('s1'), result('s1', 3)]).map(({ role }) => role);
-    expect(roles).toEqual(['assistant', 'tool']);
+    // The caller's own call has no result.
+    expect(roles).toEqual(['assistant', 'tool', 'tool']);
     expect(turn([own, call('s1'), result('s1', 3)])[0]).toMatchObject({ toolCalls: [{ id: 't1' }, { id: 's1' }] });
   });
 

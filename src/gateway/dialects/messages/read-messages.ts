@@ -1,5 +1,6 @@
 import type { Message } from '../../../core/request.ts';
-import { mergeTurns } from '../merge-turns.ts';
+import { readTurns } from '../merge-turns.ts';
+import type { HistoryMessage } from '../tool-result.ts';
 import { readAssistantTurn } from './read-assistant-turn.ts';
 import { readUserTurn } from './read-user-turn.ts';
 import type { MessagesBody, WireMessage } from './schema.ts';
@@ -14,7 +15,7 @@ export function readMessages(
   const first = text === undefined || text === null ? [] : [systemTurn(text)];
   const lasting = lastingTurns(messages);
   const turns = messages.flatMap((turn, at) => (lasting.has(turn) ? readTurn(turn, at, searches) : []));
-  return [...first, ...mergeTurns(turns)];
+  return [...first, ...readTurns(turns)];
 }
 
 type SystemContent = Extract<WireMessage, { role: 'system' }>['content'];
@@ -25,7 +26,7 @@ function systemTurn(content: SystemContent): Message {
   return { role: 'system', content: texts.join('') };
 }
 
-function readTurn({ role, content }: WireMessage, at: number, searches: SearchReader): readonly Message[] {
+function readTurn({ role, content }: WireMessage, at: number, searches: SearchReader): readonly HistoryMessage[] {
   switch (role) {
     case 'system':
       // The changes that a system turn makes to the tools are read in read-tools.ts.

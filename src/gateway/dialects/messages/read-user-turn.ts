@@ -1,15 +1,11 @@
-import type { ImagePart, Message, TextPart } from '../../../core/request.ts';
+import type { ImagePart, TextPart } from '../../../core/request.ts';
 import { contentOf, type Part, textPart } from '../content.ts';
-import { notRead, toolResult, type ToolResult } from '../tool-result.ts';
+import { describeUnreadable, type HistoryMessage, toolResult, withAlternative } from '../tool-result.ts';
 import type { DocumentBlock, ImageBlock, ResultBlock, SearchResultPage, ToolResultBlock, UserBlock } from './schema.ts';
 
-/**
- * Reads the blocks of a user's turn: tool results first, since engines want them right after the calls, then the images of the
- * results, then the user's own content.
- */
-export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
-  const results: Message[] = [];
-  const images: Part[] = [];
+/** Reads the blocks of a user's turn: the results of tools, and the user's own content. */
+export function readUserTurn(blocks: readonly UserBlock[]): readonly HistoryMessage[] {
+  const results: HistoryMessage[] = [];
   const own: { readonly parts: readonly Part[]; readonly isParagraph: boolean }[] = [];
   for (const block of blocks) {
     switch (block.type) {
@@ -25,16 +21,12 @@ export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
       case 'search_result':
         own.push({ parts: [readSearchResult(block)], isParagraph: true });
         break;
-      case 'tool_result': {
-        const read = readToolResult(block);
-        results.push(read.message);
-        images.push(...read.images);
+      case 'tool_result':
+        results.push(readToolResult(block));
         break;
-      }
     }
   }
-  const shown = images.length === 0 ? [] : [{ parts: images, isParagraph: true }];
-  const parts = joinBlocks([...shown, ...own]);
+  const parts = joinBlocks(own);
   return parts.length === 0 ? results : [...results, { role: 'user', content: contentOf(parts) }];
 }
 
@@ -42,7 +34,7 @@ export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
 const failedText = (text: string): string =>
   text === '' || /^\W*error\b/i.test(text) ? text || 'Error' : `Error: ${text}`;
 
-function readToolResult({ tool_use_id: toolCallId, content, is_error: failed }: ToolResultBlock): ToolResult {
+function readToolResult({ tool_use_id: toolCallId, content, is_error: failed }: ToolResultBlock): HistoryMessage {
   const parts = typeof content === 'string' ? [textPart(content)] : joinBlocks((content ?? []).map(readResultBlock));
   return toolResult(toolCallId, parts, failed === true ? failedText : undefined);
 }
@@ -82,33 +74,23 @@ function joinBlocks(blocks: readonly { readonly parts: readonly Part[]; readonly
   );
 }
 
-function describeImage(block: ImageBlock): string {
-  return notRead(block.source.type === 'base64' ? `An image (${block.source.media_type})` : 'An image');
-}
-
-function describeUnreadable({ was, title, mediaType }: Extract<ResultBlock, { type: 'unreadable' }>): string {
-  const named = title === undefined || title === '' ? '' : ` "${title}"`;
-  const typed = mediaType === undefined ? '' : ` (${mediaType})`;
-  const article = /^[aeiou]/i.test(was) ? 'An' : 'A';
-  return notRead(`${article} ${was.replaceAll('_', ' ')}${named}${typed}`);
-}
+const nameOf = ({ source }: ImageBlock): string =>
+  source.type === 'base64' ? `An image (${source.media_type})` : 'An image';
 
 function readBlock(block: ResultBlock): readonly Part[] {
   switch (block.type) {
     case 'text':
       return [textPart(block.text)];
     case 'image':
-      return [{ ...readImage(block), alternative: describeImage(block) }];
+      return [withAlternative(readImage(block), nameOf(block))];
     case 'document':
-      return readDocument(block).map((part) =>
-        part.type === 'image' ? { ...part, alternative: notRead('An image of the document') } : part,
-      );
+      return readDocument(block).map((part) => withAlternative(part, 'An image of the document'));
     case 'search_result':
       return [readSearchResult(block)];
     case 'tool_reference':
       return [textPart(`The tool ${block.tool_name} can be called from now on.\n`)];
     case 'unreadable':
-      return [textPart(describeUnreadable(block))];
+      return [describeUnreadable(block)];
   }
 }
 

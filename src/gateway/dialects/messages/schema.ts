@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { byType, jsonObject, jsonSchema, listOf } from '../../../core/body-schema.ts';
 import { messagesFields } from '../parameter-fields.ts';
+import { orUnreadable, unreadable } from '../tool-result.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { tool } from './tool-schema.ts';
 import { citations, searchCall, searchResult } from './search-blocks.ts';
@@ -60,28 +61,6 @@ const searchResultPage = z.object({
 
 /** A tool that the client's own tool search found. The model may call it from now on. */
 const toolReference = z.object({ type: z.literal('tool_reference'), tool_name: z.string().min(1) });
-
-/**
- * A block of a tool result that no model here can read. The model gets a description instead. A refusal would also refuse every
- * later turn, because the block stays in the conversation.
- */
-const unreadable = z
-  .object({
-    type: z.string().min(1),
-    title: z.string().nullish().catch(null),
-    source: z
-      .object({ media_type: z.string().nullish().catch(null) })
-      .nullish()
-      .catch(null),
-  })
-  .transform(({ type, title, source }) => ({
-    type: 'unreadable' as const,
-    was: type,
-    title: title ?? undefined,
-    mediaType: source?.media_type ?? undefined,
-  }));
-
-const orUnreadable = <T extends z.ZodType>(schema: T) => z.union([schema, unreadable]);
 
 const resultBlock = byType(
   {

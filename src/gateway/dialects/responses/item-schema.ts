@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { byType, listOf } from '../../../core/body-schema.ts';
 import { isObject } from '../../../core/json.ts';
 import { fileText } from '../file-text.ts';
+import { orUnreadable, unreadable } from '../tool-result.ts';
 
 /**
  * The items of a conversation. Fields that are not listed are dropped, and ids are not needed: nothing is stored under them. Items that
@@ -81,7 +82,11 @@ const customCall = z.object({
   namespace: z.string().nullish(),
   input: z.string(),
 });
-const output = z.union([z.string(), listOf(byType(inputParts, { refused: noAudio }))]);
+const resultPart = byType(
+  { input_text: inputText, input_image: orUnreadable(inputImage), input_file: orUnreadable(inputFile) },
+  { rest: unreadable },
+);
+const output = z.union([z.string(), listOf(resultPart)]);
 const functionOutput = z.object({ type: z.literal('function_call_output'), call_id: callId, output });
 const customOutput = z.object({ type: z.literal('custom_tool_call_output'), call_id: callId, output });
 
@@ -154,4 +159,5 @@ export const item = z.preprocess(withType, typed);
 
 export type WireItem = z.output<typeof typed>;
 export type ItemOf<Type extends WireItem['type']> = Extract<WireItem, { readonly type: Type }>;
-export type InputPart = Exclude<ItemOf<'function_call_output'>['output'], string>[number];
+export type ResultPart = Exclude<ItemOf<'function_call_output'>['output'], string>[number];
+export type InputPart = Exclude<ResultPart, { readonly type: 'unreadable' }>;

@@ -3,10 +3,10 @@ import { webSearchName } from '../../../core/web-search.ts';
 import type { Content, Message, ToolCall } from '../../../core/request.ts';
 import { contentOf, type Part, textPart } from '../content.ts';
 import { customArguments } from '../custom-tools.ts';
-import { mergeTurns } from '../merge-turns.ts';
+import { readTurns } from '../merge-turns.ts';
 import { present } from '../read-body.ts';
-import { notRead, toolResult } from '../tool-result.ts';
-import type { InputPart, ItemOf, WireItem } from './item-schema.ts';
+import { describeUnreadable, type HistoryMessage, toolResult, withAlternative } from '../tool-result.ts';
+import type { InputPart, ItemOf, ResultPart, WireItem } from './item-schema.ts';
 import type { ResponsesBody } from './schema.ts';
 import { shownName } from './read-tools.ts';
 import { refuseDamaged, type SearchItemReader } from './search-items.ts';
@@ -23,32 +23,22 @@ export function readItems(
 ): readonly Message[] {
   const first: readonly Message[] = instructions ? [{ role: 'system', content: instructions }] : [];
   if (typeof input === 'string') return [...first, { role: 'user', content: input }];
-  return [...first, ...mergeTurns(readAll(input, reading)).map(withContent)];
+  return [...first, ...readTurns(readAll(input, reading))];
 }
 
-/** Chat templates expect a text where the model called no tool. */
-const withContent = (message: Message): Message =>
-  message.role === 'assistant' && message.content === undefined && message.toolCalls === undefined
-    ? { ...message, content: '' }
-    : message;
-
-function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Message[] {
-  const messages: Message[] = [];
-  /** Images of tools' results. They follow when all results of the turn are there, because engines want these in a row. */
-  const images: Part[] = [];
+function readAll(items: readonly WireItem[], reading: ReadingItems): readonly HistoryMessage[] {
+  const messages: HistoryMessage[] = [];
   const searched: Searched[] = [];
   /** The traces of the items of reasoning in a row. A client that sends one of them again repeats no thought. */
   const row = new Set<string>();
 
   function close(): void {
-    if (images.length > 0) messages.push({ role: 'user', content: contentOf(images.splice(0)) });
     if (searched.length > 0) addSearches(messages, searched.splice(0));
   }
 
   for (const [at, item] of items.entries()) {
-    const isResult = item.type === 'function_call_output' || item.type === 'custom_tool_call_output';
     // Searches in a row were calls of one turn.
-    if (!isResult && item.type !== 'web_search_call') close();
+    if (item.type !== 'web_search_call') close();
     if (item.type !== 'reasoning') row.clear();
     switch (item.type) {
       case 'message':
@@ -70,9 +60,7 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Me
       case 'custom_tool_call_output': {
         const { output } = item;
         const parts = typeof output === 'string' ? [textPart(output)] : output.map(readResultPart);
-        const result = toolResult(item.call_id, parts);
-        messages.push(result.message);
-        images.push(...result.images);
+        messages.push(toolResult(item.call_id, parts));
         break;
       }
       case 'web_search_call': {
@@ -94,7 +82,7 @@ interface Searched {
 }
 
 /** Adds the calls of searches in one turn, and what each has found. */
-function addSearches(messages: Message[], searched: readonly Searched[]): void {
+function addSearches(messages: HistoryMessage[], searched: readonly Searched[]): void {
   const toolCalls = searched.map(({ id, query }) => ({
     id,
     name: webSearchName,
@@ -163,8 +151,5 @@ function readPart(part: InputPart): Part {
   }
 }
 
-/** A part of a tool's result. A model without images gets a sentence in place of an image: it stays in the conversation. */
-function readResultPart(part: InputPart): Part {
-  const read = readPart(part);
-  return read.type === 'image' ? { ...read, alternative: notRead('An image') } : read;
-}
+const readResultPart = (part: ResultPart): Part =>
+  part.type === 'unreadable' ? describeUnreadable(part) : withAlternative(readPart(part));
