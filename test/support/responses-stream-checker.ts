@@ -162,15 +162,15 @@ export function checkResponsesStream(stream: string): CheckedResponse {
   }
 
   for (const frame of stream.slice(0, -2).split('\n\n')) {
-    if (frame === ': keep-alive') continue;
     const event = readFrame(frame);
     const { type } = event;
     events.set(type, (events.get(type) ?? 0) + 1);
     check(event['sequence_number'] === number, 'events are numbered densely', event);
     number += 1;
     check(last === undefined, 'nothing follows the end', event);
-    const isStart = type === 'response.created' || type === 'response.in_progress';
-    check(isStart === number <= 2, 'the stream begins with its two starts', event);
+    const starts = ['response.created', 'response.in_progress'];
+    check(number > 2 || type === starts[number - 1], 'the stream begins with its two starts', event);
+    check(number === 1 || type !== 'response.created', 'the stream is created once', event);
     switch (type) {
       case 'response.created':
       case 'response.in_progress': {

@@ -1,5 +1,6 @@
 /** Answers on their way to the caller, streamed and whole. */
 import { describe, expect, it } from 'vitest';
+import { answerPaths } from '../../core/api-paths.ts';
 import {
   idleMs,
   keepAliveMs,
@@ -20,6 +21,11 @@ import {
   head,
 } from '../../../test/support/pipeline-run.ts';
 import type { WebSearch } from './search-loop.ts';
+
+const deltasOf = (text: string): readonly object[] =>
+  [...text.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data = '']) =>
+    (JSON.parse(data) as { readonly choices: readonly { readonly delta: object }[] }).choices.map(({ delta }) => delta),
+  );
 
 describe('a streamed answer', () => {
   it('goes out in our words, with the bill in its last chunk, and is settled once', async () => {
@@ -121,13 +127,12 @@ describe('a streamed answer', () => {
     const waiting = patient.send({ body: JSON.stringify(askStream) });
     const slow = await patient.upstream.called(0);
     patient.clock.advance(2 * keepAliveMs);
-    expect({ status: waiting.status(), text: waiting.text() }).toEqual({
-      status: 200,
-      text: ': keep-alive\n\n: keep-alive\n\n',
-    });
+    expect(waiting.status()).toBe(200);
+    expect(deltasOf(waiting.text())).toEqual([{ role: 'assistant', content: '' }, {}]);
     slow.answer(events, wholeStream);
     await waiting.answered;
-    expect(waiting.text()).toMatch(/^(: keep-alive\n\n){2}data: .*data: \[DONE\]\n\n$/s);
+    expect(waiting.text()).toMatch(/^data: .*data: \[DONE\]\n\n$/s);
+    expect(deltasOf(waiting.text()).filter((delta) => 'role' in delta)).toHaveLength(1);
     expect(waiting.beginnings()).toBe(1);
     await expectClean(patient, 1);
     run.clock.advance(1);
@@ -135,6 +140,45 @@ describe('a streamed answer', () => {
     await exchange.answered;
     expect(exchange.status()).toBe(502);
   });
+
+  const patch = { name: 'patch', description: 'Patches.' };
+  const custom = {
+    chat: { ...ask, tools: [{ type: 'custom', custom: patch }] },
+    messages: { ...ask, max_tokens: 9, tools: [{ ...patch, input_schema: {} }] },
+    responses: { model: ask.model, input: 'Hi.', tools: [{ type: 'custom', ...patch }] },
+  } as const;
+  /** What clients count as life: comments are none. */
+  const signs = {
+    chat: /^data: \{.*"delta":\{\}/gm,
+    messages: /^event: ping$/gm,
+    responses: /^event: response\.in_progress$/gm,
+  } as const;
+
+  it.each(['chat', 'messages', 'responses'] as const)(
+    'on %s is kept alive by events while the writer holds back what the engine sends',
+    async (surface) => {
+      const run = begin({ idleMs: 100_000 });
+      const exchange = run.send({
+        path: answerPaths[surface],
+        body: JSON.stringify({ ...custom[surface], stream: true }),
+      });
+      const engine = await run.upstream.called(0);
+      head(engine);
+      const call = (index: number, fields: object): string => chunk({ tool_calls: [{ index, ...fields }] });
+      engine.data(call(0, { id: 'a', type: 'function', function: { name: 'patch', arguments: '{"input":"' } }));
+      engine.data(call(1, { id: 'b', type: 'function', function: { name: 'patch', arguments: '{"input":"' } }));
+      await settle();
+      const begun = exchange.text().match(signs[surface])?.length ?? 0;
+      for (let piece = 0; piece < 6; piece += 1) {
+        run.clock.advance(keepAliveMs / 2);
+        engine.data(call(1, { function: { arguments: 'x' } }));
+        await settle();
+      }
+      expect((exchange.text().match(signs[surface])?.length ?? 0) - begun).toBe(3);
+      exchange.leave();
+      await expectClean(run, 1);
+    },
+  );
 
   it('that was kept alive and then failed everywhere ends in the terminal chunk, and bills nothing', async () => {
     const run = begin({ idleMs: 100_000 });
@@ -144,7 +188,7 @@ describe('a streamed answer', () => {
     engine.fail('ECONNRESET');
     (await run.upstream.called(1)).fail('ECONNREFUSED');
     await exchange.answered;
-    expect(exchange.text()).toMatch(/^: keep-alive\n\ndata: .*"stream_interrupted".*\n\ndata: \[DONE\]\n\n$/);
+    expect(exchange.text()).toMatch(/^data: .*\n\ndata: .*"stream_interrupted".*\n\ndata: \[DONE\]\n\n$/);
     expect(run.store.outcomes).toMatchObject([{ kind: 'failed', cost: 0n }]);
     await expectClean(run, 1);
   });

@@ -5,7 +5,7 @@ import { createFakeClock } from '../../../test/support/fake-clock.ts';
 function begin() {
   const clock = createFakeClock();
   const spokeAt: number[] = [];
-  const alive = keepAlive({ clock, everyMs: 1000, speak: () => spokeAt.push(clock.elapsed()) });
+  const alive = keepAlive({ clock, keepAliveMs: 1000, speak: () => spokeAt.push(clock.elapsed()) });
   return { clock, spokeAt, alive };
 }
 
@@ -45,7 +45,7 @@ describe('keeping an answer alive', () => {
 
   it('can be stopped by `speak`', () => {
     const clock = createFakeClock();
-    const alive = keepAlive({ clock, everyMs: 1000, speak: () => alive.stop() });
+    const alive = keepAlive({ clock, keepAliveMs: 1000, speak: () => alive.stop() });
     clock.advance(5000);
     expect(clock.armed()).toBe(0);
   });

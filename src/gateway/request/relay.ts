@@ -13,17 +13,23 @@ import { requestIdHeaders } from './reply.ts';
 export interface Relay {
   /** False: the connection to the caller is full. Push more after the exchange's `onDrain`. */
   readonly push: (events: readonly RelayedEvent[]) => boolean;
-  /** Sends bytes without meaning, so that no proxy closes the silent connection. The status is 200 from then on. */
-  readonly keepAlive: () => void;
   readonly finish: (bill: Bill) => void;
   /**
    * Ends an answer that has begun and cannot be completed, with an error in its client's format
    * (docs/reference/api.md §7.3). `reason`: the error that the caller would get if nothing had been sent yet.
    */
   readonly fail: (reason?: Failure) => void;
+  /** Call when the answer is over: silence is not broken any more. */
+  readonly stop: () => void;
 }
 
-export interface RelayOptions {
+/** Sends an answer, and can break a silence. */
+interface Sender extends Omit<Relay, 'stop'> {
+  /** Sends something without meaning, so that neither the client nor a proxy gives up on the silent connection. The status is 200 from then on. */
+  readonly keepAlive: () => void;
+}
+
+export interface RelayOptions extends Silence {
   readonly exchange: Exchange;
   readonly dialect: Dialect;
   readonly identity: AnswerIdentity;
@@ -35,11 +41,18 @@ export interface RelayOptions {
 
 /** Relays an answer in the form that its request asks for: as a stream or whole. */
 export function relayAnswer(options: RelayOptions): Relay {
+  const silence = keepAlive({ ...options, speak: () => sender.keepAlive() });
+  const sender = senderFor(options, silence.sent);
+  return { ...sender, stop: silence.stop };
+}
+
+/** `sent` is called with each piece that goes to the caller. What an engine sends and the writer holds back is silence to a caller. */
+function senderFor(options: RelayOptions, sent: () => void): Sender {
   const { stream, inert } = options.request;
   const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
   const id = requestIdHeaders(options.dialect, options.exchange.head);
   const headers: Headers = [['cache-control', 'no-store'], ...id, ...options.headers, ...named];
-  return stream ? relayStream({ ...options, headers }) : relayJson({ ...options, headers });
+  return stream ? streamSender({ ...options, headers }, sent) : jsonSender({ ...options, headers });
 }
 
 /**
@@ -51,15 +64,20 @@ function ending(code: FailureCode, usual: string, reason: Failure | undefined): 
   return new Failure(code, reason.message, { about: reason.about });
 }
 
-/** Relays an answer as server-sent events. */
-function relayStream({ exchange, dialect, identity, request, headers, writing }: RelayOptions): Relay {
+/** Sends an answer as server-sent events. */
+function streamSender(
+  { exchange, dialect, identity, request, headers, writing }: RelayOptions,
+  sent: () => void,
+): Sender {
   const writer = dialect.createStreamWriter(identity, request, writing);
   const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
   return {
     push: (events) => {
       exchange.start(200, typed);
       const text = writer.push(events);
-      return text === '' || exchange.write(text);
+      if (text === '') return true;
+      sent();
+      return exchange.write(text);
     },
     keepAlive: () => {
       exchange.start(200, typed);
@@ -77,8 +95,8 @@ function relayStream({ exchange, dialect, identity, request, headers, writing }:
   };
 }
 
-/** Relays an answer as one JSON object. */
-function relayJson({ exchange, dialect, identity, request, headers, writing }: RelayOptions): Relay {
+/** Sends an answer as one JSON object. */
+function jsonSender({ exchange, dialect, identity, request, headers, writing }: RelayOptions): Sender {
   const writer = dialect.createJsonWriter(identity, request, writing);
   const typed: Headers = [['content-type', 'application/json'], ...headers];
   const usual = 'The answer could not be completed. Nothing is billed; it is safe to retry.';
@@ -101,20 +119,22 @@ function relayJson({ exchange, dialect, identity, request, headers, writing }: R
   };
 }
 
+/** How long a silence towards a caller may last. */
+interface Silence {
+  readonly clock: Clock;
+  readonly keepAliveMs: number;
+}
+
 /** Breaks the silence of an answer at intervals. */
-export interface KeepAlive {
+interface KeepAlive {
   /** Call when a piece of the answer is sent. The silence begins again. */
   readonly sent: () => void;
   readonly stop: () => void;
 }
 
-/** Runs `speak` after each `everyMs` of silence until it is stopped. Its one timer is set when it fires, not with each chunk. */
-export function keepAlive(options: {
-  readonly clock: Clock;
-  readonly everyMs: number;
-  readonly speak: () => void;
-}): KeepAlive {
-  const { clock, everyMs, speak } = options;
+/** Runs `speak` after each `keepAliveMs` of silence until it is stopped. Its one timer is set when it fires, not with each chunk. */
+export function keepAlive(options: Silence & { readonly speak: () => void }): KeepAlive {
+  const { clock, keepAliveMs: everyMs, speak } = options;
   let lastSent = clock.elapsed();
   let cancelTimer: CancelTimer = () => undefined;
 

@@ -10,7 +10,7 @@ import type { TokenCounters } from '../metering/meter.ts';
 import type { Settlement } from '../metering/settle.ts';
 import type { AdmittedRequest } from './accept-request.ts';
 import { attemptsFailed, callModel, type ModelServices } from './call-model.ts';
-import { type KeepAlive, keepAlive, type Relay, relayAnswer } from './relay.ts';
+import { type Relay, relayAnswer } from './relay.ts';
 import { runSearchLoop, takesRounds, type WebSearch } from './search-loop.ts';
 
 export interface ServeServices extends ModelServices, WriteOptions {
@@ -35,11 +35,11 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
   const relay = relayAnswer({
     ...{ exchange, dialect, identity: identityOf(planned), request },
     ...{ headers: admitted.headers, writing: services },
+    ...{ clock: services.clock, keepAliveMs: services.keepAliveMs },
   });
-  const silence = keepAlive({ clock: services.clock, everyMs: services.keepAliveMs, speak: relay.keepAlive });
   let reason: Failure | undefined;
   try {
-    const dispatched = await dispatchRequest(planned, { relay, silence }, services).ended;
+    const dispatched = await dispatchRequest(planned, relay, services).ended;
     const end = asSent(dispatched, { isBegun: request.stream && exchange.started() });
     watch.progress({ kind: 'answered' });
     // Whether the caller left or the connection broke on our side decides what is billed.
@@ -58,22 +58,17 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
     reason = failure;
     if (reason !== undefined && !wasBegun && !wasLost) throw reason;
   } finally {
-    silence.stop();
+    relay.stop();
     // An answer that was begun always ends in a form that its client knows (docs/reference/api.md §7.3).
     if (exchange.started()) relay.fail(reason);
   }
 }
 
 /** Dispatches a request to its routes, and searches the web if the request may search. */
-function dispatchRequest(
-  planned: PlannedRequest,
-  { relay, silence }: { readonly relay: Relay; readonly silence: KeepAlive },
-  services: ServeServices,
-): Dispatch {
+function dispatchRequest(planned: PlannedRequest, relay: Relay, services: ServeServices): Dispatch {
   const { exchange, settlement } = planned;
   /** Passes each piece of the answer to the settlement and the caller. A full connection to the caller pauses the engines. */
   const deliver = (events: readonly RelayedEvent[]): void => {
-    silence.sent();
     settlement.take(events);
     if (relay.push(events)) return;
     running.pause();

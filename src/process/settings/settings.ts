@@ -92,7 +92,7 @@ export const settingsSchema = z.object({
   WEIR_KEEP_ALIVE_SECONDS: wholeNumber(1, 3600)
     .default(15)
     .describe(
-      'Silence towards a caller, seconds, after which the answer is begun and kept alive: with comments on a stream, with white space before JSON.',
+      'Silence towards a caller, seconds, after which the answer is begun and kept alive: with events on a stream, with white space before JSON.',
     ),
   WEIR_DRAIN_SECONDS: wholeNumber(0, 3600).default(30).describe('Time that open requests get to end when stopping.'),
   WEIR_IMAGE_HOSTS: imageHosts

@@ -292,3 +292,23 @@ it('an error is the envelope and nothing more', () => {
     '{"error":{"message":"a \\"b\\"","type":"service_error"}}',
   );
 });
+
+it('breaks a silence by chunks without words, which begin and never follow the end of a choice', () => {
+  const writer = createStreamWriter(identity, { includeUsage: true });
+  const deltas = (text: string) =>
+    chunksOf(text).flatMap(({ choices }) => choices.map(({ index, delta }) => [index, delta]));
+  const said = (choice: number): AnswerEvent => ({ type: 'text-delta', choice, text: 'a', deltas: 1 });
+  const finished = (choice: number): AnswerEvent => ({ type: 'finish', choice, reason: 'stop' });
+  const role = { role: 'assistant', content: '' };
+  expect(deltas(writer.keepAlive())).toEqual([[0, role]]);
+  expect(deltas(writer.keepAlive())).toEqual([[0, {}]]);
+  expect(deltas(writer.push([said(0), said(1)]))).toEqual([
+    [0, { content: 'a' }],
+    [1, role],
+    [1, { content: 'a' }],
+  ]);
+  writer.push([finished(0)]);
+  expect(deltas(writer.keepAlive())).toEqual([[1, {}]]);
+  writer.push([finished(1)]);
+  expect(writer.keepAlive()).toBe(': keep-alive\n\n');
+});

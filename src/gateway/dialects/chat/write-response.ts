@@ -22,6 +22,7 @@ export function createStreamWriter(
     `"model":${JSON.stringify(model)},"choices":[`;
   const tail = options.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const begun = new Set<number>();
+  const finished = new Set<number>();
   const calls = createCallWriter(options.callFormat);
 
   const chunk = (choice: number, delta: string, logprobs = 'null', finish = 'null'): string =>
@@ -29,6 +30,19 @@ export function createStreamWriter(
 
   const chunks = (choice: number, deltas: readonly object[]): string =>
     deltas.map((delta) => chunk(choice, JSON.stringify(delta))).join('');
+
+  function begin(choice: number): string {
+    if (begun.has(choice)) return '';
+    begun.add(choice);
+    return chunk(choice, '{"role":"assistant","content":""}');
+  }
+
+  /** Breaks a silence. Clients count chunks only, not comments; after its end a choice has none. */
+  function keepAlive(): string {
+    const choice = begun.size === 0 ? 0 : [...begun].find((one) => !finished.has(one));
+    if (choice === undefined) return ': keep-alive\n\n';
+    return begin(choice) || chunk(choice, '{}');
+  }
 
   function writeEvent(event: RelayedEvent): string {
     switch (event.type) {
@@ -46,6 +60,7 @@ export function createStreamWriter(
       case 'tool-delta':
         return chunks(event.choice, calls.delta(event));
       case 'finish': {
+        finished.add(event.choice);
         const last = chunk(event.choice, '{}', 'null', `"${calls.finishReason(event.reason)}"`);
         return chunks(event.choice, calls.end(event.choice)) + last;
       }
@@ -61,15 +76,12 @@ export function createStreamWriter(
     push: (events) => {
       let text = '';
       for (const event of events) {
-        if (event.type !== 'usage' && !begun.has(event.choice)) {
-          begun.add(event.choice);
-          text += chunk(event.choice, '{"role":"assistant","content":""}');
-        }
+        if (event.type !== 'usage') text += begin(event.choice);
         text += writeEvent(event);
       }
       return text;
     },
-    keepAlive: () => ': keep-alive\n\n',
+    keepAlive,
     finish: (bill) => (options.includeUsage ? `${head}],"usage":${writeUsage(bill)}}\n\n${done}` : done),
     fail: (failure) => {
       const choice = '{"index":0,"delta":{"content":""},"finish_reason":"error"}';

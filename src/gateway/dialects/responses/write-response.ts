@@ -24,11 +24,13 @@ export function createStreamWriter(identity: AnswerIdentity, asked: AskedAnswer,
   let hasRefused = false;
   let isStarted = false;
 
+  const inProgress = (type: string): string =>
+    write(type, `"response":${response({ status: 'in_progress', output: '[]' })}`);
+
   function start(): string {
     if (isStarted) return '';
     isStarted = true;
-    const begun = `"response":${response({ status: 'in_progress', output: '[]' })}`;
-    return write('response.created', begun) + write('response.in_progress', begun);
+    return inProgress('response.created') + inProgress('response.in_progress');
   }
 
   return {
@@ -42,8 +44,8 @@ export function createStreamWriter(identity: AnswerIdentity, asked: AskedAnswer,
       }
       return text;
     },
-    // The first event must be the start.
-    keepAlive: () => `${start()}: keep-alive\n\n`,
+    // Clients count events only, not comments, and know this one. The first event must be the start.
+    keepAlive: () => start() || inProgress('response.in_progress'),
     finish: (bill) => {
       const begun = start() + output.end();
       const { status, incomplete } = endingOf(reason, hasRefused);
