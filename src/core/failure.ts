@@ -33,6 +33,7 @@ export const failures = {
   insufficient_funds: { ...limited, status: 402 },
   suspended: { ...limited, status: 403 },
   body_too_large: { ...limited, status: 413 },
+  unsupported_encoding: { ...refused, status: 415, shown: false },
   rate_limited: { ...limited, status: 429 },
   invalid_request: { ...refused, shown: false },
   model_not_found: { ...refused, shown: true },
@@ -112,6 +113,9 @@ export class Failure extends Error {
     return failures[this.code];
   }
 }
+
+export const bodyTooLarge = (limitBytes: number): Failure =>
+  new Failure('body_too_large', `Request body is over ${limitBytes} bytes.`);
 
 /** The error for a caller whose answer had begun (docs/reference/api.md §7.3), by the kind of its end. */
 export const codeOfOutcome: Partial<Readonly<Record<string, FailureCode>>> = {

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
@@ -51,6 +52,47 @@ test('one byte more, not declared, is 413 as soon as it is passed', async () => 
   });
   expect(response.status).toBe(413);
   await response.text();
+});
+
+const codings = [
+  ['gzip', gzipSync],
+  ['br', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+  ['deflate', deflateSync],
+] as const;
+const paths = ['/chat/completions', '/messages'];
+
+const sendEncoded = (path: string, coding: string, body: Uint8Array<ArrayBuffer>): Promise<Response> =>
+  weir.fetch(weir.baseUrl + path, {
+    method: 'POST',
+    headers: {
+      ...{ authorization: `Bearer ${weir.key}`, 'content-type': 'application/json', 'content-encoding': coding },
+    },
+    body: new Blob([body]).stream(),
+    duplex: 'half',
+  });
+
+test.each(codings)('a body in %s passes, in pieces, on every surface, and counts decoded', async (coding, encode) => {
+  for (const path of paths) {
+    const body = JSON.stringify({ ...(JSON.parse(bodyOf(2_000_000)) as object), max_tokens: 50 });
+    const response = await sendEncoded(path, coding, new Uint8Array(encode(body)));
+    expect([path, response.status]).toEqual([path, 200]);
+    await response.text();
+  }
+  const before = engine.requests().length;
+  const bomb = new Uint8Array(encode(bodyOf(limitBytes + 1)));
+  expect(bomb.length).toBeLessThan(limitBytes / 100);
+  const refused = await sendEncoded('/chat/completions', coding, bomb);
+  expect([refused.status, await refused.text()]).toEqual([413, `Request body is over ${limitBytes} bytes.`]);
+  expect(engine.requests().length).toBe(before);
+});
+
+test('a body in two codings, or in an unknown one, is 415 with the known ones', async () => {
+  for (const coding of ['gzip, br', 'compress']) {
+    const response = await sendEncoded('/messages', coding, new Uint8Array(gzipSync('{}')));
+    expect([response.status, response.headers.get('accept-encoding')]).toEqual([415, 'gzip, br, zstd, deflate']);
+    expect(await response.json()).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } });
+  }
 });
 
 /** Sends text over a connection of its own and gives what comes back until `until` is in it. */

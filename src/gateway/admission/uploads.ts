@@ -3,7 +3,7 @@ import { ByNumber } from '../../core/by-number.ts';
 import type { Clock, CancelTimer } from '../../core/clock.ts';
 import { type RequestHead, type Upload, type UploadOwner, uploadStepBytes } from '../../core/exchange.ts';
 import type { Headers } from '../../core/headers.ts';
-import { Failure } from '../../core/failure.ts';
+import { bodyTooLarge, Failure } from '../../core/failure.ts';
 
 /** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */
 export const maxBodyBytes = 33_554_432;
@@ -12,7 +12,7 @@ export const maxBodyBytes = 33_554_432;
 export function checkDeclaredSize(head: RequestHead): void {
   const declared = head.header('content-length');
   if (declared !== undefined && Number(declared) > maxBodyBytes) {
-    throw new Failure('body_too_large', `Request body is over ${maxBodyBytes} bytes.`);
+    throw bodyTooLarge(maxBodyBytes);
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createBodyCollector } from './body-collector.ts';
+import { createBodyCollector } from '../core/body-collector.ts';
 import type { Call } from './call.ts';
 import { ExtProcExchange } from './exchange.ts';
 

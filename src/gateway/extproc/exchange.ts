@@ -1,7 +1,7 @@
 import type { Delivery, Exchange, RequestHead, Upload } from '../../core/exchange.ts';
 import type { Headers } from '../../core/headers.ts';
-import { Failure } from '../../core/failure.ts';
-import { type BodyCollector, createBodyCollector } from './body-collector.ts';
+import { bodyTooLarge } from '../../core/failure.ts';
+import { type BodyCollector, createBodyCollector } from '../core/body-collector.ts';
 import type { Call } from './call.ts';
 import type { ConnectionLoss } from './connection-loss.ts';
 import { writeBody, writeReply, writeStart } from './wire.ts';
@@ -100,7 +100,7 @@ export class ExtProcExchange implements Exchange {
   /** Whether the body may have this many bytes now; refuses it if not. */
   #mayHold(bytes: number, waiter: BodyWaiter, collector: BodyCollector): boolean {
     try {
-      if (bytes > waiter.limitBytes) throw tooLarge(waiter.limitBytes);
+      if (bytes > waiter.limitBytes) throw bodyTooLarge(waiter.limitBytes);
       waiter.upload?.hold(bytes, collector.memoryFor(bytes));
       return true;
     } catch (error) {
@@ -177,8 +177,4 @@ export class ExtProcExchange implements Exchange {
     waiter?.reject(callerLeft);
     this.#call.end();
   }
-}
-
-function tooLarge(limitBytes: number): Failure {
-  return new Failure('body_too_large', `Request body is over ${limitBytes} bytes.`);
 }

@@ -179,6 +179,12 @@ describe('reading what Envoy sends', () => {
     expect(read).toMatchObject({ headers: new Map([['x-request-id', 'first']]) });
   });
 
+  it('joins the lines of content-encoding, so that no encoding is overlooked', () => {
+    const map = headerMap(header('content-encoding', 'gzip'), header('content-encoding', 'br'));
+    const read = readProcessingRequest(message(bytesField(2, message(bytesField(1, map)))));
+    expect(read).toMatchObject({ headers: new Map([['content-encoding', 'gzip,br']]) });
+  });
+
   it('joins the lines of the header x-weir-tags with commas', () => {
     const map = headerMap(header('x-weir-tags', 'team=search'), header('x-weir-tags', 'app=crawler,job=nightly'));
     const read = readProcessingRequest(message(bytesField(2, message(bytesField(1, map)))));

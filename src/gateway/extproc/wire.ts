@@ -66,9 +66,9 @@ function readHeader(reader: BufferReader, bytes: Buffer, into: Map<string, strin
   checkEnd(reader, end);
   const first = into.get(key);
   if (first === undefined) into.set(key, value);
-  // The tags are a list, and a list may have several lines (RFC 9110, section 5.3). Of other headers the first line
-  // wins: a caller cannot override it with a later one.
-  else if (key === tagsHeader) into.set(key, `${first},${value}`);
+  // A list may have several lines (RFC 9110, section 5.3). Of other headers the first line wins: a caller cannot
+  // override it with a later one.
+  else if (key === tagsHeader || key === 'content-encoding') into.set(key, `${first},${value}`);
 }
 
 function readHeaderMap(reader: BufferReader, bytes: Buffer, into: Map<string, string>): void {

@@ -10,6 +10,7 @@ import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type Authenticated, type AuthenticateOptions, originOf } from '../admission/authenticate.ts';
 import type { Admitted } from '../admission/limits.ts';
 import { maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
+import { contentCodingOf, decodeBody } from './decode-body.ts';
 import type { Operation } from './operation.ts';
 
 /** The services that receive a request, from its head to its prompt. */
@@ -87,10 +88,12 @@ export async function readPrompt(
   { uploads, clock, prepare }: AcceptServices,
 ): Promise<PreparedRequest> {
   const owner = { workspaceId: credential.workspace.id, address: origin };
+  const coding = contentCodingOf(exchange.head);
   const upload = uploads.open(owner, admitted.headers);
   try {
     const asked = clock.elapsed();
-    const body = await exchange.body(maxBodyBytes, upload);
+    const sent = await exchange.body(maxBodyBytes, upload);
+    const body = coding === undefined ? sent : await decodeBody(sent, coding, { limitBytes: maxBodyBytes, upload });
     watch.progress({ kind: 'arrived', waitedMs: clock.elapsed() - asked });
     return await prepare(body, dialect.surface);
   } finally {

@@ -1,6 +1,6 @@
 import type { AnswerWatch, EndpointPicker, PickAnswer, PickAsk } from './picker.ts';
 import type { ByteBudget } from '../../gateway/extproc/byte-budget.ts';
-import { type BodyCollector, createBodyCollector } from '../../gateway/extproc/body-collector.ts';
+import { type BodyCollector, createBodyCollector } from '../../gateway/core/body-collector.ts';
 import type { Call } from '../../gateway/extproc/call.ts';
 import {
   type BodyMode,

@@ -157,6 +157,8 @@ const limits: ConfigObject = {
     // Envoy must not close a connection at the moment when they use it.
     idle_timeout: '620s',
   },
+  // Any method is well-formed HTTP. One that no route has is 404.
+  http_protocol_options: { allow_custom_methods: true },
   http2_protocol_options: {
     max_concurrent_streams: 256,
     // Most bytes that one upload, and all uploads of one connection, may send before the service reads them.

@@ -1,4 +1,4 @@
-import { maxShownPathLength, nothingAt } from '../../../core/api-paths.ts';
+import { answerPaths, maxShownPathLength, nothingAt } from '../../../core/api-paths.ts';
 import type { Surface } from '../../../core/dialect.ts';
 import { type Json, type ConfigObject, typed } from './typed.ts';
 import type { ErrorType } from '../../../core/failure.ts';
@@ -39,6 +39,27 @@ const repliesFor = (surfaces: readonly Surface[]): readonly OwnReply[] => [
   { from: [501], ...rejected, message: 'The request uses a transfer coding or an upgrade that is not supported.' },
 ];
 
+/** Clients of the responses surface first try a WebSocket. They go on with POST at once after this status. */
+const useHttp: OwnReply = {
+  from: [],
+  status: 426,
+  type: 'invalid_request_error',
+  message: `There is no WebSocket here: send POST ${answerPaths.responses}.`,
+};
+
+const noUpgrade = (surfaces: readonly Surface[]): OwnReply => ({
+  from: [],
+  status: 404,
+  type: 'invalid_request_error',
+  message: nothingAt('an upgraded connection', surfaces),
+});
+
+const underscore: OwnReply = {
+  from: [],
+  ...rejected,
+  message: 'The name of a request header has an underscore. Send a hyphen in its place.',
+};
+
 const malformed: OwnReply = { from: [], ...rejected, message: 'The request is not well-formed HTTP.' };
 
 const away: OwnReply = {
@@ -65,16 +86,7 @@ const serviceDetails = 'weir';
  * An answer that the service sends as a whole also counts as a local reply in Envoy. It needs no change: this mapper
  * matches it first and does not modify it.
  */
-const fromService: ConfigObject = {
-  filter: {
-    extension_filter: {
-      name: 'envoy.access_loggers.extension_filters.cel',
-      typed_config: typed('envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter', {
-        expression: `response.code_details == '${serviceDetails}'`,
-      }),
-    },
-  },
-};
+const fromService: ConfigObject = { filter: detailsAre(serviceDetails) };
 
 /** Gives every reply that Envoy makes by itself at the edge the envelope of the API. The first mapper that matches wins. */
 export function ownReplies(surfaces: readonly Surface[]): ConfigObject {
@@ -82,6 +94,11 @@ export function ownReplies(surfaces: readonly Surface[]): ConfigObject {
     mappers: [
       fromService,
       tooLarge,
+      ...(surfaces.includes('responses')
+        ? mappers({ and_filter: { filters: [upgradeRefused, onResponses] } }, useHttp)
+        : []),
+      ...mappers(upgradeRefused, noUpgrade(surfaces)),
+      ...mappers(detailsAre('http1.unexpected_underscore'), underscore),
       ...repliesFor(surfaces).flatMap((reply) =>
         reply.from.flatMap((status) => mappers(statusIs('EQ', status), reply)),
       ),
@@ -90,6 +107,15 @@ export function ownReplies(surfaces: readonly Surface[]): ConfigObject {
     ],
   };
 }
+
+/** Envoy refuses every upgrade, CONNECT included, before it looks for a route. */
+const upgradeRefused: ConfigObject = detailsAre('upgrade_failed');
+
+const onResponses: ConfigObject = {
+  header_filter: {
+    header: { name: ':path', string_match: { safe_regex: { regex: `${answerPaths.responses}([?].*)?` } } },
+  },
+};
 
 /** Clients of the messages surface recognise an error by its `type` field. A request whose path could not be read has no surface. */
 const onMessages: ConfigObject = {
@@ -112,6 +138,18 @@ function mappers(filter: Json, { status, message, type }: OwnReply): readonly Co
     },
     { filter, status_code: status, body_format_override: { json_format: { error } } },
   ];
+}
+
+/** Envoy's reason for a reply, or the service's. */
+function detailsAre(details: string): ConfigObject {
+  return {
+    extension_filter: {
+      name: 'envoy.access_loggers.extension_filters.cel',
+      typed_config: typed('envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter', {
+        expression: `response.code_details == '${details}'`,
+      }),
+    },
+  };
 }
 
 function statusIs(op: 'EQ' | 'GE', status: number): ConfigObject {

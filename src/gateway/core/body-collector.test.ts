@@ -4,6 +4,7 @@ import { keptHeap } from '../../../test/support/kept-heap.ts';
 import { createBodyCollector } from './body-collector.ts';
 
 const MiB = 1024 * 1024;
+// oxlint-disable-next-line eslint/no-restricted-globals -- it measures its process
 const external = (): number => process.memoryUsage().external;
 
 /** The same without garbage. What is left of that is freed in another thread, and counted out with the next collection. */
