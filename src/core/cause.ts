@@ -131,7 +131,7 @@ const refusing = {
     action: 'Start the engine with a chat template, or serve a model that has one',
     reason: 'NoChatTemplate',
   },
-  'misconfigured': {
+  misconfigured: {
     says: 'is not configured for what the gateway sends',
     action: 'Check spec.engine, the path, and the options that the engine was started with',
     reason: 'Misconfigured',

@@ -22,7 +22,7 @@ const byEngineError: Readonly<Record<EngineError, Cause>> = {
   'not-found': 'no-such-path',
   'bad-request': 'refuses-request',
   'content-policy': 'content-policy',
-  'misconfigured': 'misconfigured',
+  misconfigured: 'misconfigured',
   other: 'server-error',
 };
 

@@ -74,7 +74,9 @@ export function watchBackends({ clock, endpoints, isFailing, readError, ask = as
 
   return {
     follow: (routes) => {
-      followed = Map.groupBy(routes, ({ backend }) => backend.cluster.name);
+      // A question past a forward proxy would say nothing about requests.
+      const direct = routes.filter(({ backend }) => backend.cluster.proxy === undefined);
+      followed = Map.groupBy(direct, ({ backend }) => backend.cluster.name);
       for (const name of probes.keys()) if (!followed.has(name)) probes.delete(name);
     },
     of: (cluster) => probes.get(cluster),

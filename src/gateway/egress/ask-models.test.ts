@@ -6,7 +6,11 @@ import { selfSigned } from '../../../test/support/self-signed.ts';
 import { chatErrors } from '../dialects/engine/read-error.ts';
 import { askModels, type ModelsAnswer } from './ask-models.ts';
 
-const plain = { cluster: { tls: { mode: 'Disabled' } }, path: '/v1', authorization: 'Bearer of-the-engine' } as const;
+const plain = {
+  cluster: { tls: { mode: 'Disabled' } },
+  path: '/v1',
+  headers: [['authorization', 'Bearer of-the-engine']],
+} as const;
 
 async function listening(
   answer: RequestListener,

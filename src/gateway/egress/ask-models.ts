@@ -28,41 +28,38 @@ const certain: ReadonlySet<Cause> = new Set<Cause>([
   'out-of-memory',
 ]);
 
+/** The parts of a Backend that a question to it needs. */
+type AskedBackend = Pick<Backend, 'path' | 'headers' | 'query'> & {
+  readonly cluster: Pick<Backend['cluster'], 'tls' | 'host'>;
+};
+
+interface AskOptions {
+  /** `address:port`. */
+  readonly endpoint: string;
+  readonly authority: string;
+  /** Reads the body of an error. */
+  readonly read: (status: number, text: string) => EngineErrorReading;
+}
+
 /**
  * Sends `GET …/models` to one endpoint of a Backend, with its credential. Past Envoy, like `checkEndpoint`. A redirect is
  * not followed, so that the credential stays at the endpoint. Never rejects.
  */
 export async function askModels(
-  {
-    cluster: { tls },
-    path,
-    authorization,
-  }: Pick<Backend, 'path' | 'authorization'> & { readonly cluster: Pick<Backend['cluster'], 'tls'> },
-  {
-    endpoint,
-    authority,
-    read,
-  }: {
-    /** `address:port`. */
-    readonly endpoint: string;
-    readonly authority: string;
-    /** Reads the body of an error. */
-    readonly read: (status: number, text: string) => EngineErrorReading;
-  },
+  { cluster: { tls, host }, path, headers = [], query = '' }: AskedBackend,
+  { endpoint, authority, read }: AskOptions,
 ): Promise<ModelsAnswer> {
   const dispatcher = createDirectAgent(tls, { timeoutMs });
   try {
-    const {
-      statusCode: status,
-      body,
-      headers,
-    } = await request(`${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}${path}/models`, {
+    const origin = `${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}`;
+    const answer = await request(`${origin}${path}/models${query}`, {
       dispatcher,
-      headers: { host: authority, 'user-agent': 'weir', ...(authorization === undefined ? {} : { authorization }) },
+      headers: { 'user-agent': 'weir', ...Object.fromEntries(headers), host: host ?? authority },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     });
-    const isPage = String(headers['content-type']).startsWith('text/html');
+    const { statusCode: status, body, headers: answered } = answer;
+    const isPage = String(answered['content-type']).startsWith('text/html');
     if (status === 200) {
       await body.dump({ limit: maxBytes });
       return isPage ? { kind: 'fails', cause: 'not-an-api', status } : { kind: 'lists' };

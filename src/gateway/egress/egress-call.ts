@@ -51,7 +51,7 @@ type Step =
   | { readonly kind: 'head'; readonly status: number; readonly headers: ResponseHeaders }
   | { readonly kind: 'data'; readonly bytes: Buffer }
   | { readonly kind: 'ended' }
-  | { readonly kind: 'failed'; readonly reason: string; readonly cause: Cause | undefined };
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause?: Cause | undefined };
 
 /** What a call needs from the egress that made it. */
 interface CallOwner {
