@@ -173,6 +173,36 @@ describe('an engine that does not know a field that the service chose', () => {
   });
 });
 
+describe('a 200 that is none', () => {
+  const message = { role: 'assistant', content: '' };
+  const error = { code: 502, message: 'Provider returned error' };
+  it.each<readonly [what: string, choice: object, top: object]>([
+    ['an error in the choice', { message, error, finish_reason: 'stop' }, {}],
+    ['an error in the message', { message: { ...message, error }, finish_reason: 'stop' }, {}],
+    ['an error beside the choices', { message, finish_reason: 'stop' }, { error }],
+    ['a failed status', { message, finish_reason: 'stop' }, { status: 'failed' }],
+    ['a word that means a fault', { message, finish_reason: 'ERROR' }, {}],
+    ['a text of no type', { message: { ...message, content: { a: 1 } }, finish_reason: 'stop' }, {}],
+    ['no message', { finish_reason: 'stop' }, {}],
+  ])('is answered by the second route: %s', async (_, choice, top) => {
+    for (const stream of [false, true]) {
+      const run = begin();
+      const exchange = run.send({ body: JSON.stringify({ ...ask, stream }) });
+      const said = JSON.stringify({ choices: [{ index: 0, ...choice }], ...top });
+      const bad = await run.upstream.called(0);
+      if (stream) bad.answer(events, `data: ${said.replace('"message":{', '"delta":{')}\n\ndata: [DONE]\n\n`);
+      else bad.answer('application/json', said);
+      const good = await run.upstream.called(1);
+      if (stream) good.answer(events, wholeStream);
+      else good.answer('application/json', wholeJson);
+      await exchange.answered;
+      expect(exchange.status()).toBe(200);
+      expect(exchange.text()).toContain('Hel');
+      await expectClean(run, 1);
+    }
+  });
+});
+
 describe('an error that the operator has to end', () => {
   it.each([
     ['text/html', 413, '<html><h1>413 Request Entity Too Large</h1></html>', 'misconfigured'],

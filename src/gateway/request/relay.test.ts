@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { keepAlive } from './relay.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { keepAlive, relayAnswer } from './relay.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { createFakeExchange } from '../../../test/support/fake-exchange.ts';
 
 function begin() {
   const clock = createFakeClock();
@@ -49,4 +51,14 @@ describe('keeping an answer alive', () => {
     clock.advance(5000);
     expect(clock.armed()).toBe(0);
   });
+});
+
+it.each([true, false])('an answer without output ends, too (stream: %s)', (stream) => {
+  const exchange = createFakeExchange();
+  const relay = relayAnswer({
+    ...{ exchange, dialect: dialects.chat, identity: { id: 'a', created: 0, model: 'm' }, headers: [] },
+    request: { stream, inert: [], includeUsage: true, sampling: {} },
+  });
+  relay.finish({ usage: { promptTokens: 0, completionTokens: 0 }, cost: 0n });
+  expect({ status: exchange.status(), endings: exchange.endings() }).toEqual({ status: 200, endings: 1 });
 });

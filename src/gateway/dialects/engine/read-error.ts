@@ -59,6 +59,21 @@ function rows(meaning: EngineError, ...names: readonly string[]): readonly (read
 /** What a server says that expects TLS or another name: no request gets to the engine. nginx, Go; Starlette; Uvicorn. */
 const wrongServer = /http request (?:was sent )?to (?:an )?https|invalid host header|invalid http request/i;
 
+/**
+ * A sentence about a prompt that does not fit, in words that engines may choose: what was too long, that it was, and by what measure.
+ * Sentences about other sizes and limits have one of the last words. vLLM, SGLang, llama.cpp, Ollama, LM Studio, Gemini, Anthropic,
+ * Bedrock, Cohere, Mistral, Azure, Moonshot, TensorRT-LLM.
+ */
+const tooLong = new RegExp(
+  [
+    String.raw`^(?=.*(?:\b(?:prompt|inputs?|messages?|conversation|sequence|context|request(?:ed)?|tokens?)\b|prompt_tokens|input_tokens))`,
+    String.raw`(?=.*(?:exceed|too (?:long|large|many)|(?:longer|larger|greater|more) than|only supports|of only|is only|must be less))`,
+    String.raw`(?=.*(?:tokens?\b|context|max_seq|max_model_len|num_ctx|(?:prompt|input|sequence) (?:is |length|too )|max(?:imum)? (?:allowed )?(?:input )?length))`,
+    String.raw`(?!.*\b(?:images?|files?|audio|schemas?|functions?|tools?|temperature|top_p|stop|quota|time|timeout|seconds?|memory|cuda|per|should be)\b)`,
+  ].join(''),
+  's',
+);
+
 /** The meaning of messages; the first match counts. Rates come before lengths: Groq's "Request too large … tokens per minute" is a rate. */
 const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = [
   [/rate.?limit|too many requests|(?:tokens|requests) per (?:second|minute|day)|throttl|\b[tr]p[md]\b/, 'rate-limit'],
@@ -72,50 +87,16 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   [/cannot be greater than max_model_len/, 'context-length'],
   // SGLang: "max_completion_tokens is too large: N.This model supports at most M completion tokens."
   [/max_(?:completion_)?tokens is too large/, 'context-length'],
-  // SGLang, Together: "The input (N tokens) is longer than the model's context length (M tokens)." LM Studio: "The number of
-  // tokens to keep from the initial prompt is greater than the context length".
-  [/(?:longer|greater|larger|more) than the (?:model'?s )?context/, 'context-length'],
-  // Ollama: "the input length exceeds the context length". Anthropic: "input length and `max_tokens` exceed context limit".
-  [/exceeds? (?:the )?(?:model'?s )?(?:available |maximum )?context/, 'context-length'],
-  // llama.cpp: "the request exceeds the available context size"; "Context size has been exceeded."
-  [
-    /available context size|context (?:size|length|window|limit)(?: has been| is| was)? (?:exceed|only|too small)/,
-    'context-length',
-  ],
-  // LM Studio: "the model is loaded with context length of only N tokens, which is not enough".
-  [/context (?:length|size|window) of only/, 'context-length'],
-  // OpenAI: "Your input exceeds the context window"; Anthropic: "prompt is too long"; Ollama: "prompt too long; exceeded max
-  // context length"; Bedrock: "Input is too long for requested model."
-  [
-    /(?:input|prompt|conversation|context)(?: tokens?)?(?: is| are)? too (?:long|many tokens)|context window exceeds/,
-    'context-length',
-  ],
-  // OpenAI, Groq, vLLM: "Please reduce the length of the messages or completion." Cohere: "Try using a shorter prompt".
+  // OpenAI, Groq, vLLM: "Please reduce the length of the messages or completion."
   [
     /reduce the (?:length|number) of (?:the |your )?(?:messages|(?:input )?(?:prompt|tokens|messages))/,
     'context-length',
   ],
   // TGI, Together: "`inputs` tokens + `max_new_tokens` must be <= N"; "`inputs` must have less than N tokens".
   [/`inputs` tokens \+ `max_new_tokens` must be|`inputs` must have less than/, 'context-length'],
-  // DashScope: "Range of input length should be [1, N]". Moonshot: "Your request exceeded model token limit: N".
-  [/range of input length should be|exceeded model token limit/, 'context-length'],
-  // Z.ai: "Prompt exceeds max length". SGLang: "Input length (N tokens) exceeds the maximum allowed length (M tokens)." Azure:
-  // "Input tokens exceed the configured limit of N tokens". TensorRT-LLM: "Prompt length (N) exceeds maximum input length (M)".
-  [
-    /(?:prompt|input)(?: length| tokens?)?(?: \([^)]{1,40}\)| \d+)? exceeds? (?:the |model'?s )?(?:max|configured|allowed|limit)/,
-    'context-length',
-  ],
-  // Gemini: "The input token count (N) exceeds the maximum number of tokens allowed (M)."; "The input token count is N but model
-  // only supports up to M." GitHub Copilot: "prompt token count of N exceeds the limit of M".
-  [/token count.{0,40}(?:exceed|only supports|is (?:greater|larger|more))/, 'context-length'],
-  // Cohere: "too many tokens: total number of tokens in the prompt cannot exceed N". Bedrock: "Too many input tokens. Max input
-  // tokens: N"; "The maximum tokens you requested exceeds the model limit of N".
-  [/too many (?:input |prompt )?tokens|tokens you requested exceeds? the model/, 'context-length'],
-  // Mistral: "Prompt contains N tokens, too large for model". mistral.rs: "Prompt sequence length is greater than N".
-  [
-    /(?:prompt|input|request) contains \d+ (?:input |prompt )?tokens|sequence length (?:is )?(?:greater|exceeds|too)/,
-    'context-length',
-  ],
+  // DashScope: "Range of input length should be [1, N]".
+  [/range of input length should be/, 'context-length'],
+  [tooLong, 'context-length'],
   // vLLM of old counted the room left for the answer: "max_tokens must be at least 1, got -186."
   [/max_(?:completion_)?tokens must be at least 1, got -\d/, 'context-length'],
   [/overload|out of capacity|at capacity|no available (?:workers?|server)|temporarily unavailable/, 'overloaded'],
@@ -237,7 +218,7 @@ const messageFields = [
 
 /** How errors say that they do not know a field, whatever its value. */
 const unknownField =
-  /extra.?(?:forbidden|inputs|fields)|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional|undefined)[^.]{0,20}(?:parameter|field|argument|keyword|propert|key|name)|not (?:supported|permitted|allowed|recogni[sz]ed|available)|does not (?:support|accept|exist)|deprecated|no such (?:field|parameter)|cannot find field|instead/;
+  /extra.?(?:forbidden|inputs|fields)|unsupported(?! value)|not (?:a )?valid (?:parameter|field)|(?:unknown|unrecogni[sz]ed|unexpected|additional|undefined)[^.]{0,20}(?:parameter|field|argument|keyword|propert|key|name)|not (?:supported|permitted|allowed|recogni[sz]ed|available)|does not (?:support|accept|exist)|deprecated|no such (?:field|parameter)|cannot find field|instead/;
 
 /**
  * The field that an error does not know, of those that the service itself chooses for an engine. The caller did not ask for them in
