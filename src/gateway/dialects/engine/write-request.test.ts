@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf } from '../../../../test/support/route-of.ts';
+import type { OwnField } from '../../../core/capability.ts';
 import type { Backend, CapabilityOverrides } from '../../../core/catalog.ts';
 import type { EngineName } from '../../../core/engine-name.ts';
 import { eligibleRoutes } from '../../routing/eligible.ts';
@@ -154,5 +155,60 @@ describe('a prefix cache', () => {
   it('is divided by the gateway’s salt, never by the caller’s', () => {
     expect(bodyFor('salt')).toMatchObject({ cache_salt: 'salt' });
     expect(bodyFor(undefined)).not.toHaveProperty('cache_salt');
+  });
+});
+
+describe('a route that does not know a field that the service chose', () => {
+  const turns = [
+    ...asked.messages,
+    { role: 'assistant', content: 'a', reasoning_content: 'Hm.' },
+    { role: 'user', content: 'go on' },
+  ];
+  /** The fields of a body that differ if the route does not know some of the service's own. */
+  function changed(engine: EngineName, field: OwnField, more: object = {}): readonly [before: object, after: object] {
+    const route = routeOf('a');
+    const { tool_choice: _, ...plain } = asked;
+    const request = readRequest({ ...plain, messages: turns, stream: true, max_tokens: 9, ...more });
+    const model = modelOf([{ ...route, backend: { ...route.backend, engine } }]);
+    const [candidate] = eligibleRoutes(request, model, capabilitiesOf);
+    if (candidate === undefined) throw new Error('no route');
+    const { target } = candidate;
+    const usual = { ...target, reasoning: target.reasoning ?? { enabled: true, effort: 'low' as const } };
+    const bodies = [undefined, [field]].map((unknownFields) => writeRequest(request, { ...usual, unknownFields }));
+    const [before = [], after = []] = bodies.map((body) => Object.entries(JSON.parse(body) as object));
+    const written = (some: readonly [string, unknown][]) => new Set(some.map((one) => JSON.stringify(one)));
+    const only = (some: readonly [string, unknown][], others: readonly [string, unknown][]) =>
+      Object.fromEntries(some.filter((one) => !written(others).has(JSON.stringify(one))));
+    return [only(before, after), only(after, before)];
+  }
+
+  it.each<readonly [EngineName, OwnField, object, object]>([
+    ['openai', 'cap', { max_completion_tokens: 9 }, { max_tokens: 9 }],
+    ['moonshot', 'cap', { max_completion_tokens: 9 }, { max_tokens: 9 }],
+    ['vllm', 'cap', { max_tokens: 9 }, { max_completion_tokens: 9 }],
+    ['openai', 'streamUsage', { stream_options: { include_usage: true } }, {}],
+    ['sglang', 'streamUsage', { stream_options: { include_usage: true, continuous_usage_stats: true } }, {}],
+    [
+      'vllm',
+      'runningUsage',
+      { stream_options: { include_usage: true, continuous_usage_stats: true } },
+      { stream_options: { include_usage: true } },
+    ],
+    ['openai', 'runningUsage', {}, {}],
+    ['zai', 'toolStream', { tool_stream: true }, {}],
+    ['openai', 'toolStream', {}, {}],
+    ['openai', 'reasoning', { reasoning_effort: 'low' }, {}],
+    [
+      'deepseek',
+      'trace',
+      { messages: [turns[0], turns[1], turns[2]] },
+      { messages: [turns[0], { role: 'assistant', content: 'a' }, turns[2]] },
+    ],
+  ])('%s: %s', (engine, field, before, after) => {
+    expect(changed(engine, field)).toEqual([before, after]);
+  });
+
+  it('gets what the caller asks for', () => {
+    expect(changed('openai', 'reasoning', { reasoning_effort: 'low' })).toEqual([{}, {}]);
   });
 });
