@@ -81,7 +81,7 @@ export const ablations: readonly Ablation[] = [
     ...{ file: 'other-traffic.ts' },
   },
   replicas('prompts of other replicas', 'prompt } of prompts) of(pool)', 'prompt } of []) of(pool)'),
-  replicas('work of other replicas', 'of(pool).heard(endpoint, replica, work);', ''),
+  replicas('work of other replicas', 'of(pool).endpoint(endpoint).heard(replica, work);', ''),
   replicas('a silent replica is gone', 'if (now - heardAt < silentMs) continue;', 'continue;'),
   {
     ...of('routes', 'pool.ts')('the mean of several pools', 'surveys.length === 1 ?', 'true ?'),

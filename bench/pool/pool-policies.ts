@@ -42,7 +42,7 @@ export const poolOf =
     const ask = (): void => {
       for (const name of names) {
         const { waiting, prompts, answers } = truth(Number(name));
-        known.asked(now(), name)(now(), { running: prompts.length + answers.length, waiting: waiting.length });
+        known.endpoint(name).asked(now())(now(), { running: prompts.length + answers.length, waiting: waiting.length });
       }
       after(askEveryMs, ask);
     };

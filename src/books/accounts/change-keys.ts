@@ -5,7 +5,7 @@ import { type AuditAction, type Authorship, type KeyChange, type KeyRecord, Refu
 import { columnsOf } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
 import { refuseDeclared } from './declarations.ts';
-import { checkedDetails, findKey, recordKey } from './keys.ts';
+import { checkedDetails, findKey, lockKey, recordKey } from './keys.ts';
 import { limitSessionsOf } from './sessions.ts';
 import { changeThresholds } from './thresholds.ts';
 
@@ -37,12 +37,7 @@ export async function changeLockedKey(
   wanted: KeyChange,
   by: Authorship,
 ): Promise<KeyRecord> {
-  await transaction
-    .updateTable('keys')
-    .set((columns) => ({ status: columns.ref('status') }))
-    .where('id', '=', id)
-    .execute();
-  let key = await findKey(transaction, id);
+  let key = await lockKey(transaction, id);
   const { status = key.status } = wanted;
   if (key.status === 'revoked' && status !== 'revoked') {
     throw new Refusal(`The key "${id}" was revoked, and that is final.`, {

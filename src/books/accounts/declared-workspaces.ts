@@ -13,7 +13,7 @@ import type { Money } from '../../core/money.ts';
 import type { Schema } from '../databases/schema.ts';
 import { addLockedCredit, findCredit } from './credits.ts';
 import { currentAccountOf, declare, setState, unlock } from './declarations.ts';
-import { refuseBeyond } from './list-bounds.ts';
+import { refuseMore } from './list-bounds.ts';
 import { changeThresholds } from './thresholds.ts';
 import { changeLocked, findWorkspace, insertWorkspace, lockWorkspace, renameLocked } from './workspaces.ts';
 
@@ -48,17 +48,14 @@ export async function declareWorkspace(
   });
 }
 
-/** Workspaces that are declared at the same moment can pass the bound together. Throws a `Refusal` at the bound. */
 async function refuseMoreWorkspaces(transaction: Transaction<Schema>, { namespace }: AccountObjectName): Promise<void> {
-  const { size } = await transaction
+  const rows = transaction
     .selectFrom('declarations')
-    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
     .where('kind', '=', 'Workspace')
-    .where('namespace', '=', namespace)
-    .executeTakeFirstOrThrow();
+    .where('namespace', '=', namespace);
   const entries = 'workspaces, which are permanent';
   const remedy = 'Declare again one that is gone, or use another namespace.';
-  refuseBeyond(size, listBounds.maxWorkspaces, { list: 'A namespace', entries, field: 'namespace', remedy });
+  await refuseMore(rows, listBounds.maxWorkspaces, { list: 'A namespace', entries, field: 'namespace', remedy });
 }
 
 /**

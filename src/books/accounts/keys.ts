@@ -21,7 +21,7 @@ import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, newKey } from './key-text.ts';
-import { refuseBeyond } from './list-bounds.ts';
+import { refuseMore } from './list-bounds.ts';
 import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
 import type { Schema } from '../databases/schema.ts';
 import { findWorkspace, newId, oneLine } from './workspaces.ts';
@@ -67,22 +67,20 @@ export async function insertKey(
   return after;
 }
 
-/** Keys that are made at the same moment can pass the bound together. Throws a `Refusal` at the bound. */
+/** Throws a `Refusal` if the workspace has as many keys as it may have. */
 export async function refuseMoreKeys(
   transaction: Transaction<Schema>,
   workspaceId: string,
   { now }: Authorship,
 ): Promise<void> {
-  const { size } = await transaction
+  const rows = transaction
     .selectFrom('keys')
-    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
     .where('workspace_id', '=', workspaceId)
     .where('status', '<>', 'revoked')
     .where('playground_of', 'is', null)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', BigInt(now))]))
-    .executeTakeFirstOrThrow();
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', BigInt(now))]));
   const entries = 'keys that are neither revoked nor expired';
-  refuseBeyond(size, listBounds.maxKeys, { list: 'A workspace', entries, field: 'workspace' });
+  await refuseMore(rows, listBounds.maxKeys, { list: 'A workspace', entries, field: 'workspace' });
 }
 
 type WithText = Omit<NewKey, 'workspace'> & {
@@ -174,6 +172,16 @@ export async function keyLabels(
       .execute(),
   );
   return new Map(rows.map(({ id, name, workspace }) => [id, { name: name ?? undefined, workspace }]));
+}
+
+/** Finds and locks a key that is about to be changed: no other process changes it until the transaction ends. */
+export async function lockKey(transaction: Transaction<Schema>, id: string): Promise<KeyRecord> {
+  await transaction
+    .updateTable('keys')
+    .set((columns) => ({ status: columns.ref('status') }))
+    .where('id', '=', id)
+    .execute();
+  return findKey(transaction, id);
 }
 
 /** Finds a key by its id. Throws a `Refusal` when there is none. */

@@ -4,7 +4,7 @@ import type { Schema } from '../databases/schema.ts';
 import { inheritSpending } from './budget-spending.ts';
 import { refuseDeclared } from './declarations.ts';
 import { newKey } from './key-text.ts';
-import { findKey, keyColumns, recordKey, refuseMoreKeys } from './keys.ts';
+import { findKey, keyColumns, lockKey, recordKey, refuseMoreKeys } from './keys.ts';
 import { limitSessionsOf } from './sessions.ts';
 import { copyThresholds } from './thresholds.ts';
 import { newId } from './workspaces.ts';
@@ -32,13 +32,7 @@ export async function rotateKey(
 ): Promise<RotatedKey> {
   return queries.transaction().execute(async (transaction) => {
     await refuseDeclared(transaction, id, by);
-    // Locks the key, so that no other process changes it before the end.
-    await transaction
-      .updateTable('keys')
-      .set((columns) => ({ status: columns.ref('status') }))
-      .where('id', '=', id)
-      .execute();
-    const before = await findKey(transaction, id);
+    const before = await lockKey(transaction, id);
     refuseUnusable(before, by);
     const text = newKey();
     const { workspaceId } = before;

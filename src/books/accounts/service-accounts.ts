@@ -7,7 +7,7 @@ import { fieldsOfRow } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { hashKey, keptPrefix, looksLikeToken, newToken } from './key-text.ts';
-import { refuseBeyond } from './list-bounds.ts';
+import { refuseBeyond, refuseMore } from './list-bounds.ts';
 import { findWorkspace, newId } from './workspaces.ts';
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -69,14 +69,12 @@ export async function createServiceAccount(
 }
 
 async function refuseMoreAccounts(transaction: Transaction<Schema>, { now }: Authorship): Promise<void> {
-  const { size } = await transaction
+  const rows = transaction
     .selectFrom('service_accounts')
-    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
     .where('revoked_at', 'is', null)
-    .where('expires_at', '>', BigInt(now))
-    .executeTakeFirstOrThrow();
+    .where('expires_at', '>', BigInt(now));
   const entries = 'service accounts that are neither revoked nor expired';
-  refuseBeyond(size, listBounds.maxServiceAccounts, { list: 'An installation', entries, field: 'name' });
+  await refuseMore(rows, listBounds.maxServiceAccounts, { list: 'An installation', entries, field: 'name' });
 }
 
 /** All service accounts, newest first, with revoked ones. `workspaceId`: only those with rights in this workspace. */

@@ -11,7 +11,7 @@ import { readSizes } from '../ledger/counted-tags.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
 import { recordChange } from './audit.ts';
 import { dayOfPeriod } from './day-of-period.ts';
-import { refuseBeyond } from './list-bounds.ts';
+import { refuseBeyond, refuseMore } from './list-bounds.ts';
 import { ownThresholds, shownThresholds, storeThresholds, tagObjectId } from './thresholds.ts';
 import { lockWorkspace } from './workspaces.ts';
 
@@ -70,14 +70,12 @@ export async function setTagBudget(
 }
 
 async function refuseMoreBudgets(transaction: Transaction<Schema>, workspaceId: string): Promise<void> {
-  const { size } = await transaction
+  const rows = transaction
     .selectFrom('ledger_tags')
     .innerJoin('tag_budgets', 'tag_budgets.tag', 'ledger_tags.number')
-    .select(({ fn }) => fn.countAll<number | bigint>().as('size'))
-    .where('ledger_tags.workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow();
+    .where('ledger_tags.workspace_id', '=', workspaceId);
   const entries = 'budgets of tags';
-  refuseBeyond(size, listBounds.maxTagBudgets, { list: 'A workspace', entries, field: 'tag' });
+  await refuseMore(rows, listBounds.maxTagBudgets, { list: 'A workspace', entries, field: 'tag' });
 }
 
 async function numberOf(

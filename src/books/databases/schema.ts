@@ -183,11 +183,7 @@ interface AuditTable {
  * each settlement. Weeks and months are sums of days. So a budget that is set or changed later counts what was spent
  * before.
  */
-export interface SpendingTable {
-  readonly key_id: string;
-  /** First moment of the day. */
-  readonly day: bigint;
-  readonly amount: bigint;
+export interface SpendingTable extends InheritedSpendingTable {
   /** When the last request of the day started. */
   readonly last_used_at: bigint;
 }

@@ -80,18 +80,18 @@ export function createSenders({ createPool, isApart }: SendersOptions): Senders 
 
   /** Shows the pool of a sender a bounded load of the others. */
   function hear(now: number, { pool }: KnownSender, others: readonly KnownSender[]): void {
-    const own = [...endpoints].map((name) => ({ name, ...pool.ownWork(now, name) }));
+    const own = [...endpoints].map((name) => ({ name, ...pool.endpoint(name).ownWork(now) }));
     const all = sumOf(own);
     const most = maxOtherLoad / Math.max(1, own.length);
     for (const { name } of own) {
       const theirs = others.map((other): Load => {
-        const { aheadTokens, underWay } = other.pool.ownWork(now, name);
+        const { aheadTokens, underWay } = other.pool.endpoint(name).ownWork(now);
         return {
           aheadTokens: Math.min(aheadTokens, all.aheadTokens * most),
           underWay: Math.min(underWay, all.underWay * most),
         };
       });
-      pool.heard(name, 'others', sumOf(theirs));
+      pool.endpoint(name).heard('others', sumOf(theirs));
     }
   }
 

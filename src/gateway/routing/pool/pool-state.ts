@@ -89,12 +89,6 @@ const busyMs = 30_000;
  */
 const passedOver = { least: 250, forEach: 10 } as const;
 
-/** An endpoint with a smaller share of successes counts as failing. */
-const goodSuccess = 0.9;
-
-/** A pool is in use for so long after the beginning of an attempt, ms. */
-const usedMs = 10_000;
-
 export const createPoolState = (listener: PoolListener | undefined): PoolState => ({
   listener,
   known: new Map(),
@@ -125,11 +119,6 @@ export function longPassedOver(state: PoolState, now: number, among: readonly Po
     return (explored !== undefined || state.attempts - lastAt > most) && knowledge.isIdle(now);
   });
   return passed < 0 ? undefined : passed;
-}
-
-/** The endpoint gets an attempt to find out about it. */
-export function explore(state: PoolState, { name, success }: PoolCandidate): void {
-  endpointOf(state, name).explored = { wasFailing: success < goodSuccess };
 }
 
 /** An attempt has shown how fast its endpoint is. An endpoint that failed before proves better by each attempt that does not. */
@@ -168,8 +157,6 @@ export const speedsOf = ({ known }: PoolState, names?: ReadonlySet<string>): rea
 export function findFastest(state: PoolState): void {
   state.fastest = fastestOf(speedsOf(state), assumedTokens.value);
 }
-
-export const isUsed = ({ begunAt }: PoolState, now: number): boolean => now - begunAt <= usedMs;
 
 /** An attempt of this replica begins. */
 export function begin(state: PoolState, now: number, { name, prompt, stream }: BegunInPool): PoolAttempt {

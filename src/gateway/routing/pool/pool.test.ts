@@ -33,7 +33,7 @@ function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, 
     },
     /** The engine of an endpoint reports this load, twice. */
     report: (name: string, load: EngineLoad) => {
-      for (let time = 0; time < 2; time += 1) pool.asked(now, name)(now, load);
+      for (let time = 0; time < 2; time += 1) pool.endpoint(name).asked(now)(now, load);
     },
     /** A whole answer, with nothing beside it. */
     serve: (prompt: PoolPrompt, own: number, from: readonly string[] = names): { name: string; why: string } => {

@@ -1,9 +1,7 @@
 import type { PoolDemand } from './demand.ts';
 import type { EndpointKnowledge } from './endpoint-knowledge.ts';
-import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
-import type { EndpointWork } from '../../core/pool-report.ts';
 import { type Outlook, pick, type Pick } from './pick.ts';
 import type { PoolAttempt } from './pool-attempt.ts';
 import {
@@ -12,9 +10,7 @@ import {
   type BegunInPool,
   createPoolState,
   endpointOf,
-  explore,
   findFastest,
-  isUsed,
   longPassedOver,
   type PoolCandidate,
   type PoolListener,
@@ -39,14 +35,10 @@ export interface EndpointPool {
   ) => FirstTokenWait | undefined;
   /** An attempt is sent to an endpoint. */
   readonly begin: (now: number, attempt: BegunInPool) => PoolAttempt;
-  /** See `EndpointKnowledge`, for the endpoint of this name. */
-  readonly ownWork: (now: number, name: string) => EndpointWork;
-  readonly heard: (name: string, replica: string, work: EndpointWork) => void;
-  readonly lost: (name: string, replica: string) => void;
+  /** What is known of the endpoint of this name, and what the engine and the other replicas report of it. */
+  readonly endpoint: (name: string) => Omit<EndpointKnowledge, 'begin' | 'sentByOther'>;
   /** Another replica has sent a prompt to an endpoint. */
   readonly sentByOther: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => void;
-  /** The engine of an endpoint is asked for its load. See `EndpointKnowledge`. */
-  readonly asked: (now: number, name: string) => (now: number, load: EngineLoad) => void;
   /** Whether an attempt has begun lately. */
   readonly isUsed: (now: number) => boolean;
   /** See `Demand`. `names`: the endpoints that may get requests. */
@@ -74,6 +66,12 @@ const lucks = 1009;
 /** An endpoint that fails is asked again, or another one is: the time until an answer counts so many times at most. */
 const maxTries = 10;
 
+/** An endpoint with a smaller share of successes counts as failing. */
+const goodSuccess = 0.9;
+
+/** A pool is in use for so long after the beginning of an attempt, ms. */
+const usedMs = 10_000;
+
 /** After so long without an answer, half of what made an endpoint slower than the best one is forgotten, ms. */
 const forgottenMs = 3000;
 
@@ -94,17 +92,14 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       return least;
     },
     begin: (now, attempt) => begin(state, now, attempt),
-    ownWork: (now, name) => of(name).ownWork(now),
-    heard: (name, replica, work) => of(name).heard(replica, work),
-    lost: (name, replica) => of(name).lost(replica),
+    endpoint: of,
     sentByOther: (now, { name, prompt }) => {
       settle(state, now);
       const endpoint = endpointOf(state, name);
       state.workMs += endpoint.knowledge.sentByOther(prompt);
       began(state, endpoint);
     },
-    asked: (now, name) => of(name).asked(now),
-    isUsed: (now) => isUsed(state, now),
+    isUsed: (now) => now - state.begunAt <= usedMs,
     refused: demand.refused,
     demand: (now, { objectiveMs, names }) => {
       const present = new Set(names);
@@ -137,7 +132,8 @@ function pickIn(
     passed === undefined ? pickOf([surveyed], { outlooks, turn }) : { index: passed, why: 'explored' };
   const [candidate, outlook] = [asked.among[picked?.index ?? -1], outlooks[picked?.index ?? -1]];
   if (picked === undefined || candidate === undefined || outlook === undefined) return undefined;
-  if (picked.why === 'explored') explore(state, candidate);
+  const { name, success } = candidate;
+  if (picked.why === 'explored') endpointOf(state, name).explored = { wasFailing: success < goodSuccess };
   return { ...outlook, ...picked };
 }
 

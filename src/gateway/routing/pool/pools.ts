@@ -64,7 +64,7 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
     takeReport: (now) => {
       const isRepeated = now - reportedAt >= repeatMs;
       const endpoints = [...new Map([...(isRepeated ? busy : []), ...changed])].flatMap(([key, place]) => {
-        const own = pools.get(place.pool)?.ownWork(now, place.endpoint);
+        const own = pools.get(place.pool)?.endpoint(place.endpoint).ownWork(now);
         if (own === undefined || own.underWay === 0) busy.delete(key);
         else busy.set(key, place);
         return own === undefined ? [] : [{ ...place, ...own }];
@@ -82,18 +82,18 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
       other.heardAt = now;
       for (const { pool, endpoint, ...work } of endpoints) {
         const key = keyOf({ pool, endpoint });
-        of(pool).heard(endpoint, replica, work);
+        of(pool).endpoint(endpoint).heard(replica, work);
         if (work.underWay === 0) other.work.delete(key);
         else other.work.set(key, { pool, endpoint });
       }
       for (const { pool, endpoint, prompt } of prompts) of(pool).sentByOther(now, { name: endpoint, prompt });
     },
     isUsed: (now, name) => pools.get(name)?.isUsed(now) === true,
-    asked: (now, { pool, endpoint }) => of(pool).asked(now, endpoint),
+    asked: (now, { pool, endpoint }) => of(pool).endpoint(endpoint).asked(now),
     forgetSilent: (now) => {
       for (const [replica, { heardAt, work }] of others) {
         if (now - heardAt < silentMs) continue;
-        for (const { pool, endpoint } of work.values()) pools.get(pool)?.lost(endpoint, replica);
+        for (const { pool, endpoint } of work.values()) pools.get(pool)?.endpoint(endpoint).lost(replica);
         others.delete(replica);
       }
     },
