@@ -177,6 +177,8 @@ const asks: Readonly<Record<string, AskedAnswer>> = {
     ...{ includeUsage: true, sampling: {}, traceForm: { asSummary: true, sealed: true } },
     callFormat: { customTools: ['get_time', 'get_weather'], functionCall: false },
   },
+  // Of the chat surface alone.
+  'in the first form of tools': { includeUsage: true, sampling: {}, callFormat: { customTools: [], functionCall: true } },
 };
 const rows = answersOfOneChoice.flatMap(([file, kind]) => surfaces.flatMap((surface) => Object.keys(asks).map((how) => [file, surface, how, kind] as const)));
 

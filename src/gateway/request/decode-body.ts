@@ -12,6 +12,9 @@ import { createBodyCollector } from '../core/body-collector.ts';
 
 const options = { chunkSize: 64 * 1024 };
 
+/** A decoder keeps its last output in a window, which is the largest for brotli (RFC 7932 §9.1). */
+const maxWindowBytes = 16 * 1024 * 1024;
+
 interface Decoder extends AsyncIterable<Buffer> {
   readonly end: (body: Uint8Array) => unknown;
 }
@@ -65,7 +68,7 @@ export async function decodeBody(
     for await (const piece of decoder) {
       const bytes = collector.bytes() + piece.length;
       if (bytes > limitBytes) throw bodyTooLarge(limitBytes);
-      upload.hold(body.length, body.length + collector.memoryFor(bytes));
+      upload.hold(body.length, body.length + collector.memoryFor(bytes) + Math.min(bytes, maxWindowBytes));
       collector.add(piece, false);
     }
     return collector.take();
