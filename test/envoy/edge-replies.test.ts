@@ -209,6 +209,7 @@ describe('a request that is well formed', () => {
       `POST http://x/v1/chat/completions HTTP/1.1\r\nhost: x\r\n${body}`,
       '/v1/chat/completions 2',
     ],
+    ['an offer of TLS', `${post}connection: upgrade\r\nupgrade: TLS/1.2\r\n${body}`, '/v1/chat/completions 2'],
     ['double slashes', `POST //v1//chat/completions HTTP/1.1\r\nhost: x\r\n${body}`, '/v1/chat/completions 2'],
     ['GET with a body', `GET /v1/models HTTP/1.1\r\nhost: x\r\n${body}`, '/v1/models 2'],
     [

@@ -157,8 +157,12 @@ const limits: ConfigObject = {
     // Envoy must not close a connection at the moment when they use it.
     idle_timeout: '620s',
   },
-  // Any method is well-formed HTTP. One that no route has is 404.
-  http_protocol_options: { allow_custom_methods: true },
+  http_protocol_options: {
+    // Any method is well-formed HTTP. One that no route has is 404.
+    allow_custom_methods: true,
+    // Apache HttpClient 5.4 offers TLS in every request without it. The offer may be ignored (RFC 9110 §7.8).
+    ignore_http_11_upgrade: [{ prefix: 'TLS/', ignore_case: true }],
+  },
   http2_protocol_options: {
     max_concurrent_streams: 256,
     // Most bytes that one upload, and all uploads of one connection, may send before the service reads them.
