@@ -241,12 +241,12 @@ test('a chat completion takes its key from its own header alone', async () => {
 
 test('fields that nobody acts on are accepted and named, and an end user’s id goes nowhere', async () => {
   const response = await weir.messages(
-    ask('hi', { service_tier: 'auto', metadata: { user_id: 'CANARY-user' }, container: 'x', unknown: true }),
+    ask('hi', { service_tier: 'auto', metadata: { user_id: 'CANARY-user' }, speed: 'fast', unknown: true }),
   );
   expect(response.status).toBe(200);
-  expect(response.headers.get('x-service-inert-params')).toBe('service_tier, container');
+  expect(response.headers.get('x-service-inert-params')).toBe('service_tier, speed');
   await response.text();
-  expect(JSON.stringify(engine.requests().at(-1))).not.toMatch(/CANARY-user|service_tier|container/);
+  expect(JSON.stringify(engine.requests().at(-1))).not.toMatch(/CANARY-user|service_tier|speed/);
 });
 
 describe('an answer that has begun', () => {
