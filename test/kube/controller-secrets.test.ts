@@ -96,6 +96,24 @@ test('a Backend that names another Secret is served with that one, and the first
   await expect.poll(authorization, polling).toBe('Bearer rotated');
 });
 
+test('the authorities of a ConfigMap are used, and a new bundle from then on', async () => {
+  const bundle = (text: string): string => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;
+  const authorities = (): string | undefined => {
+    const tls = replica?.snapshot().models.get('test/good')?.routes[0]?.backend.cluster.tls;
+    return tls?.mode === 'Custom' ? tls.ca : undefined;
+  };
+  await cluster.backend('vllm-a', { tls: { mode: 'Custom', caConfigMapRef: { name: 'company', key: 'ca.crt' } } });
+  await cluster.model('good');
+  await start();
+  await expect
+    .poll(() => cluster.condition('backends', 'vllm-a', 'Accepted'), polling)
+    .toMatch(/^False SecretNotUsable/);
+  await cluster.configMap('company', { 'ca.crt': bundle('one'), other: 'x' });
+  await expect.poll(authorities, polling).toBe(bundle('one'));
+  await cluster.configMap('company', { 'ca.crt': bundle('two') });
+  await expect.poll(authorities, polling).toBe(bundle('two'));
+});
+
 test('a role that names the Secrets is enough, and what no Backend refers to is not on disk either', async () => {
   await cluster.secret('token', { key: 'wanted', unwanted: 'not-for-us' });
   await cluster.secret('private', { key: 'never-asked-for' });

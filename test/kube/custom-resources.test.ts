@@ -96,7 +96,7 @@ describe.each(customResources)('the definition of $kind', (resource) => {
 });
 
 describe('defaults', () => {
-  test('stand in the object from the moment it is made', async () => {
+  test('stand in the object from the moment it is made, except inside lists', async () => {
     await applyAs(
       'author',
       object('Backend', 'plain', { engine: 'vllm', endpoint: { host: 'a', port: 1 }, healthCheck: { path: '/' } }),
@@ -110,7 +110,8 @@ describe('defaults', () => {
         inputModalities: ['text'],
         reasoning: { mode: 'None', efforts: [] },
         hedging: { mode: 'Auto' },
-        routes: [{ weight: 100, capabilities: {} }],
+        // Argo CD compares a list as a whole.
+        routes: goodModelSpec.routes,
       },
     });
   });

@@ -19,7 +19,7 @@ import { kubeRequest } from './support/request.ts';
 import { places, put, type Variant, variants } from './support/tricky-values.ts';
 
 // A manifest folder and a cluster must take the same objects: what was tried on one must not be refused by the other.
-// Every object here is validated by both, and where both take it, both fill in the same defaults.
+// Every object here is validated by both, and where both take it, both fill in the same defaults, except in lists.
 
 const kubernetes = inject('kubernetes');
 const agent = new Agent({ keepAlive: true });
@@ -71,8 +71,19 @@ async function disagreement(kind: string, plural: string, { about, spec }: Varia
     return `${about}: ${ours.accepted ? 'accepted' : 'refused'} by us, ${theirs.accepted ? 'accepted' : 'refused'} by the API server: ${why}`;
   }
   if (!ours.accepted || !theirs.accepted) return undefined;
-  const [one, other] = [ours.spec, theirs.spec].map((value) => JSON.stringify(sorted(value)));
+  const reread = validatedByUs({ ...object, spec: theirs.spec });
+  const stored = listsFrom(theirs.spec, reread.accepted ? reread.spec : undefined);
+  const [one, other] = [ours.spec, stored].map((value) => JSON.stringify(sorted(value)));
   return one === other ? undefined : `${about}: read as ${one} by us, as ${other} by the API server`;
+}
+
+/** A value with the lists of another one: the API server has no defaults in lists, which are applied when an object is read. */
+function listsFrom(value: unknown, other: unknown): unknown {
+  if (Array.isArray(value)) return other;
+  if (typeof value !== 'object' || value === null || typeof other !== 'object' || other === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, entry]) => [name, listsFrom(entry, Reflect.get(other, name))]),
+  );
 }
 
 function sorted(value: unknown): unknown {

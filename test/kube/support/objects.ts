@@ -34,7 +34,7 @@ export interface StoredObject {
   };
 }
 
-type Plural = 'models' | 'backends' | 'secrets' | 'workspaces' | 'apikeys' | 'credits';
+type Plural = 'models' | 'backends' | 'secrets' | 'configmaps' | 'workspaces' | 'apikeys' | 'credits';
 
 export interface StoredEvent {
   readonly reason: string;
@@ -47,7 +47,7 @@ export interface StoredEvent {
 /** What tests do with the objects of one namespace. Every call rejects with the server's answer when it is refused. */
 export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namespace: string) {
   const pathOf = (plural: Plural, name = ''): string => {
-    const api = plural === 'secrets' ? '/api/v1' : '/apis/weir.dev/v1alpha1';
+    const api = plural === 'secrets' || plural === 'configmaps' ? '/api/v1' : '/apis/weir.dev/v1alpha1';
     return `${api}/namespaces/${namespace}/${plural}${name === '' ? '' : `/${name}`}`;
   };
   async function ask(method: string, path: string, body?: object, contentType?: string): Promise<unknown> {
@@ -59,7 +59,7 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
     return answer.body;
   }
   const apply = (plural: Plural, kind: string, name: string, fields: Fields): Promise<unknown> => {
-    const apiVersion = plural === 'secrets' ? 'v1' : 'weir.dev/v1alpha1';
+    const apiVersion = plural === 'secrets' || plural === 'configmaps' ? 'v1' : 'weir.dev/v1alpha1';
     const body = { apiVersion, kind, metadata: { name, namespace }, ...fields };
     const path = `${pathOf(plural, name)}?fieldManager=test&force=true`;
     return ask('PATCH', path, body, 'application/apply-patch+yaml');
@@ -95,6 +95,8 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
       apply('secrets', 'Secret', name, {
         data: Object.fromEntries(Object.entries(values).map(([key, value]) => [key, btoa(value)])),
       }),
+    configMap: (name: string, data: Readonly<Record<string, string>>) =>
+      apply('configmaps', 'ConfigMap', name, { data }),
     merge,
     /** Changes an annotation, so that the controller looks at the object again. Each `mark` counts once. */
     touch: (plural: Plural, name: string, mark: string) =>
