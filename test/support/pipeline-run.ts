@@ -27,6 +27,7 @@ import { createFakeClock } from './fake-clock.ts';
 import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from './fake-exchange.ts';
 import { createFakeStore } from './fake-store.ts';
 import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
+import type { Backend } from '../../src/core/catalog.ts';
 import { modelOf, routeOf, snapshotOf } from './route-of.ts';
 import { writeAttemptLog } from '../../src/telemetry/core/attempt-log.ts';
 import { recordStory } from './record-story.ts';
@@ -79,6 +80,8 @@ export interface BeginOptions {
   /** Requests that the service may have open. */
   readonly maxOpen?: number;
   readonly idleMs?: number;
+  /** What the Backends of the model say. */
+  readonly backend?: Partial<Backend>;
   /** Whether calls are on a connection, and whether their engine is usually at work by then. */
   readonly reaches?: boolean;
   readonly isAnswering?: boolean;
@@ -111,7 +114,12 @@ export function begin(options: BeginOptions = {}) {
   let ids = 0;
   const snapshots = createSnapshots(
     snapshotOf([
-      modelOf([routeOf('a'), routeOf('b')]),
+      modelOf(
+        ['a', 'b'].map((name) => {
+          const route = routeOf(name);
+          return { ...route, backend: { ...route.backend, ...options.backend } };
+        }),
+      ),
       modelOf([], { id: 'demo/empty' }),
       modelOf([routeOf('c', { capabilities: { systemMessages: 'Anywhere' } })], { id: 'demo/anywhere' }),
     ]),

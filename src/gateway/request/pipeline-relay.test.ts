@@ -307,3 +307,25 @@ describe('an answer whose first output is a search call, which its caller does n
     await expectClean(run, 1);
   });
 });
+
+describe('the silence that an engine is allowed before its first output', () => {
+  const timeouts = { firstOutputMs: 5 * idleMs, idleMs };
+  it.each([
+    ['a stream', askStream, {}, idleMs],
+    ['a whole answer', ask, {}, 10 * idleMs],
+    ['a stream of an engine that loads models on demand', askStream, { engine: 'ollama' }, 10 * idleMs],
+    ['a whole answer of such an engine', ask, { engine: 'ollama' }, 10 * idleMs],
+    ['a stream, where the Backend has a limit', askStream, { timeouts }, 5 * idleMs],
+    ['a whole answer, where the Backend has a limit', ask, { timeouts }, 5 * idleMs],
+  ] as const)('%s', async (_, body, backend, allowedMs) => {
+    const run = begin({ backend });
+    const exchange = run.send({ body: JSON.stringify(body) });
+    await run.upstream.called(0);
+    run.clock.advance(allowedMs - 1);
+    expect(run.upstream.calls).toHaveLength(1);
+    run.clock.advance(1);
+    (await run.upstream.called(1)).fail('ECONNREFUSED');
+    await exchange.answered;
+    expect(run.faults).toEqual(['tiny@a stalled', 'tiny@b connect']);
+  });
+});
