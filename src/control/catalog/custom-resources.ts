@@ -13,7 +13,8 @@ export const version = 'v1alpha1';
 export const category = 'weir';
 
 const backendConditions: Readonly<Record<BackendConditionType, string>> = {
-  Accepted: 'The object makes sense, and the Secrets and ConfigMaps it names are there. Where not, the message begins with the field.',
+  Accepted:
+    'The object makes sense, and the Secrets and ConfigMaps it names are there. Where not, the message begins with the field.',
   Programmed:
     'The Envoy of every replica has its cluster, by Envoy’s own answer, and the Service or InferencePool that it names is there and can have pods. Where not, the message names the field or the replicas.',
   Healthy:
