@@ -52,6 +52,8 @@ export type AnswerEvent =
       readonly reason: FinishReason;
       /** The stop sequence at which the answer ended, if the engine reports it: one of the caller's or one of the model's. */
       readonly stopSequence?: string | undefined;
+      /** Sealed state of the engine, for the caller to send back. Absent: there is none beyond the ids of the calls. */
+      readonly sealedState?: string | undefined;
     };
 
 export type UsageEvent = Extract<AnswerEvent, { readonly type: 'usage' }>;

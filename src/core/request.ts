@@ -27,11 +27,19 @@ export interface ImagePart {
 
 export type Content = string | readonly (TextPart | ImagePart)[];
 
+/** Fields of an earlier answer that only the engine can read, and that it wants back. */
+export interface EngineState {
+  /** Names the model that gets them. Another one would refuse them. */
+  readonly of: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** JSON text, exactly as the model wrote it. */
   readonly arguments: string;
+  readonly state?: EngineState | undefined;
 }
 
 export type Message =
@@ -43,6 +51,9 @@ export type Message =
       readonly name?: string | undefined;
       readonly reasoning?: string | undefined;
       readonly toolCalls?: readonly ToolCall[] | undefined;
+      readonly state?: EngineState | undefined;
+      /** The state as the caller has sent it back, until it is opened. */
+      readonly sealedState?: string | undefined;
     }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: Content };
 

@@ -164,7 +164,7 @@ test.each([false, true])('a loop of five turns with calls side by side, stream: 
     );
     expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
     for (const { id, name, input } of calls) {
-      expect(id).toMatch(/^toolu_[\w-]{22}$/);
+      expect(id).toMatch(/^toolu_[\w-]{22,}$/);
       expect(input).toHaveProperty(name === 'get_time' ? 'place' : 'city');
     }
     expect(message.content.some(({ type }) => type === 'text')).toBe(turn === 1);
@@ -189,8 +189,10 @@ test.each([false, true])('a loop of five turns with calls side by side, stream: 
   const turns = [3, 1, 3, 1, 3].flatMap((calls) => ['assistant', ...Array.from({ length: calls }, () => 'tool')]);
   expect(roles).toEqual(['system', 'user', ...turns]);
   const used = messages.flatMap(({ role, content }) => (role === 'assistant' && Array.isArray(content) ? content : []));
-  const ids = used.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []));
+  // The engine gets its own ids back, which the caller has never seen.
+  const ids = sent.flatMap(({ tool_calls: calls }) => ((calls ?? []) as { id: string }[]).map(({ id }) => id));
   expect(sent.flatMap(({ tool_call_id: id }) => id ?? [])).toEqual(ids);
+  expect(ids.filter((id) => JSON.stringify(messages).includes(id))).toEqual([]);
   // Thinking goes back to the model exactly as it came.
   const thoughts = used.flatMap((block) => (block.type === 'thinking' ? [block.thinking] : []));
   expect(thoughts).toHaveLength(5);

@@ -164,7 +164,8 @@ export function startService(options: ServiceOptions): SimulatedService {
       modelList: () => '{"object":"list","data":[]}',
       sharedSecret: opened.secret,
       abuseContact: 'abuse@example.com',
-      prepare: (body, surface) => prepareHere(body, { surface, countPrompt: uncounted, seal, traces: seal }),
+      prepare: (body, surface) =>
+        prepareHere(body, { surface, countPrompt: uncounted, seal, traces: seal, secret: opened.secret() }),
       telemetry: {
         begin: (request) => {
           const { record, progress, attempt } = recordStory(stories, clock, request);

@@ -195,7 +195,9 @@ export function begin(options: BeginOptions = {}) {
     sharedSecret: () => 'the shared secret',
     abuseContact: 'abuse@example.com',
     prepare:
-      options.prepare ?? ((body, surface) => countRelease(prepareHere(body, { surface, countPrompt: uncounted }))),
+      options.prepare ??
+      ((body, surface) =>
+        countRelease(prepareHere(body, { surface, countPrompt: uncounted, secret: 'the shared secret' }))),
     telemetry,
   });
   const send = (given: FakeExchangeOptions = {}): FakeExchange => {

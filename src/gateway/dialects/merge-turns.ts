@@ -15,6 +15,7 @@ function mergeAssistantTurns(turns: readonly AssistantTurn[]): Message {
     content: contents.length === 0 ? undefined : texts.join('\n\n'),
     reasoning: reasoning === '' ? undefined : reasoning,
     toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
+    sealedState: turns.findLast(({ sealedState }) => sealedState !== undefined)?.sealedState,
   };
 }
 

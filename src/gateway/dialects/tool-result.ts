@@ -9,6 +9,9 @@ export type HistoryMessage =
   | Exclude<Message, ResultMessage>
   | (ResultMessage & { readonly images?: readonly Part[] | undefined });
 
+/** The line before the images of a result. */
+export const resultHeading = (toolCallId: string): string => `Result of the tool call ${toolCallId}:`;
+
 /** Makes the result of a tool call. `placeResults` moves its images into the user's message that follows. */
 export function toolResult(
   toolCallId: string,
@@ -22,7 +25,7 @@ export function toolResult(
     role: 'tool',
     toolCallId,
     content: edit(said),
-    images: images.length === 0 ? undefined : [textPart(`Result of the tool call ${toolCallId}:`), ...images],
+    images: images.length === 0 ? undefined : [textPart(resultHeading(toolCallId)), ...images],
   };
 }
 

@@ -1,5 +1,6 @@
 import { type Capabilities, type ReasoningSetting, structuredFormats, toolChoiceForms } from '../../core/capability.ts';
 import { reasoningEfforts, type ResponseFormat } from '../../core/request.ts';
+import type { MessageDemands } from './message-demands.ts';
 import type { LoadGauges } from '../core/engine-load.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -26,6 +27,8 @@ export interface Engine {
   readonly strictTools: boolean;
   readonly writeReasoning: (setting: ReasoningSetting) => Fields;
   readonly writeResponseFormat: (format: StructuredResponseFormat) => Fields;
+  /** What the engine demands of every conversation. Its models may demand more. */
+  readonly demands?: MessageDemands;
   /** Further fields that this engine needs in a request. */
   readonly extra?: (request: { readonly stream: boolean; readonly sendsTools: boolean }) => Fields;
 }

@@ -42,6 +42,7 @@ const deepseek: Engine = {
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',
   strictTools: false,
+  demands: { missingTrace: '' },
   writeReasoning: byThinking,
 };
 
@@ -58,6 +59,7 @@ const dashscope: Engine = {
     ],
     reasoning: { off: true, efforts: [], budget: true },
   },
+  demands: {},
   writeReasoning: (setting) => ({
     enable_thinking: setting.enabled,
     ...(setting.enabled && setting.budgetTokens !== undefined ? { thinking_budget: setting.budgetTokens } : {}),
@@ -75,6 +77,8 @@ const moonshot: Engine = {
     continuation: 'partial',
   },
   capField: 'max_completion_tokens',
+  // An empty trace is a missing one here, and so is an empty text.
+  demands: { missingTrace: ' ', missingText: ' ' },
   writeResponseFormat: (format) => {
     if (format.type !== 'json_schema' || format.schema === undefined) return usualResponseFormat(format);
     // With `$schema`, requests to some of Moonshot's models fail.
@@ -86,6 +90,7 @@ const moonshot: Engine = {
 const zai: Engine = {
   ...deepseek,
   capabilities: { ...deepseek.capabilities, toolChoice: ['auto'], conflicts: [] },
+  demands: {},
   streamUsage: 'always',
   // Without `tool_stream`, the arguments of a call arrive as one chunk, after minutes of silence.
   extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),

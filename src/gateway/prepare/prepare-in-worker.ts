@@ -18,8 +18,14 @@ const silenceMs = 20_000;
 export function startPrepareWorker({
   startThread,
   module = new URL('./prepare-worker.ts', import.meta.url),
+  secret = () => undefined,
   ...data
-}: PrepareData & { readonly startThread: StartThread; readonly module?: URL }): PrepareWorker {
+}: PrepareData & {
+  readonly startThread: StartThread;
+  readonly module?: URL;
+  /** Opens the ids of calls, and the state of engines. It can change. */
+  readonly secret?: () => string | undefined;
+}): PrepareWorker {
   const thread = startThread<typeof createFunctions>({ module, data, isLowPriority: true, silenceMs });
   let nextHandle = 0;
   let isClosed = false;
@@ -39,7 +45,8 @@ export function startPrepareWorker({
       const { buffer } = bytes;
       const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
       const own = isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
-      const { request, shape } = await thread.call('read', [handle, own, surface], [own.buffer]).catch(orOverloaded);
+      const how = { surface, secret: secret() };
+      const { request, shape } = await thread.call('read', [handle, own, how], [own.buffer]).catch(orOverloaded);
       return {
         ...{ request, shape },
         bodyFor: (target) => thread.call('write', [handle, target]).catch(orOverloaded),

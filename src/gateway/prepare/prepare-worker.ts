@@ -21,6 +21,12 @@ export interface PrepareData {
   readonly sealFiles?: SealFiles | undefined;
 }
 
+/** How a body is read. `secret` opens the ids of calls, and the state of engines. */
+interface ReadInWorker {
+  readonly surface: Surface;
+  readonly secret: string | undefined;
+}
+
 /** Most time one count may take, milliseconds. */
 const allowanceMs = 2_500;
 
@@ -40,8 +46,8 @@ export function createFunctions({ tokenizerRoot, imageHosts, keepsBillingLines, 
   }
 
   return {
-    read: (handle: number, bytes: Uint8Array, surface: Surface) => {
-      const { request, shape } = readBody(bytes, { surface, imageHosts, keepsBillingLines, ...sealing });
+    read: (handle: number, bytes: Uint8Array, { surface, secret }: ReadInWorker) => {
+      const { request, shape } = readBody(bytes, { surface, secret, imageHosts, keepsBillingLines, ...sealing });
       held.set(handle, request);
       return { request: handedOver(request), shape };
     },

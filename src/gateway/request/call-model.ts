@@ -19,14 +19,12 @@ import { createStructureValidator } from '../structured-output/structured-answer
 import type { TokenCounters } from '../metering/meter.ts';
 import { contextOverflow } from '../routing/plan.ts';
 import { changedFields, leadingPlan, type SystemPlacement, withoutFields } from '../routing/system-placement.ts';
-import { chatProtocol } from './engine-protocol.ts';
+import { chatProtocol, type StateServices } from './engine-protocol.ts';
 
-export interface ModelServices extends DispatchServices {
+export interface ModelServices extends DispatchServices, StateServices {
   readonly structureRetries: StructureRetries;
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly placement: SystemPlacement;
-  /** Letters and digits that cannot be guessed. */
-  readonly newId: () => string;
 }
 
 /** One call to a model, over all the routes of its plan. */

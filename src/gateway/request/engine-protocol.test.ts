@@ -44,7 +44,7 @@ async function bill(
       dialect: { idPrefixes: { request: 'chatcmpl-', toolCall: 'call_' } },
       plan: { model, routes: plannedOfAll(['a']) },
     },
-    { newId: () => 'id' },
+    { newId: () => 'id', sharedSecret: () => 'secret' },
   );
   await protocol.request(plannedOf('a'), endpointOf('a'));
   const contentType = stream ? 'text/event-stream' : 'application/json';

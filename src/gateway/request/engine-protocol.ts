@@ -3,6 +3,7 @@ import type { Dialect } from '../../core/dialect.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import type { RequestWatch } from '../core/telemetry.ts';
+import { stateOwner } from '../dialects/engine/opaque-fields.ts';
 import { chatErrors } from '../dialects/engine/read-error.ts';
 import { readResponseAs } from '../dialects/engine/read-response.ts';
 import type { EngineProtocol } from '../dispatch/protocol.ts';
@@ -11,6 +12,7 @@ import { checkUsage } from '../metering/check-usage.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { maxPromptTokens, minPromptTokens } from '../metering/prompt-bound.ts';
+import { createStateSealing } from './engine-state.ts';
 
 export interface ChatProtocolOptions {
   readonly watch: Pick<RequestWatch, 'progress'>;
@@ -25,12 +27,20 @@ export interface ChatProtocolOptions {
   readonly cap: number | undefined;
 }
 
+/** What seals the state of engines. */
+export interface StateServices {
+  /** Letters and digits that cannot be guessed. */
+  readonly newId: () => string;
+  /** Of all processes with the same accounts. It can change once, soon after the start. */
+  readonly sharedSecret: () => string;
+}
+
 const encoder = new TextEncoder();
 
 /** Writes requests and reads answers of one call to a model. All engines get the chat format. */
 export function chatProtocol(
   { watch, dialect, prepared, plan, counters, round, cap }: ChatProtocolOptions,
-  { newId }: { readonly newId: () => string },
+  { newId, sharedSecret }: StateServices,
 ): EngineProtocol {
   const { model, affinity } = plan;
   const { tools, sampling, stream } = prepared.request;
@@ -57,7 +67,6 @@ export function chatProtocol(
   const maxTokenBytes = () => boundsNow()?.maxTokenBytes;
   const readOptions = {
     toolNames: new Set(tools.map((tool) => tool.name)),
-    newToolId: () => dialect.idPrefixes.toolCall + newId(),
     logprobs: sampling.logprobs ?? false,
     isHeld: !stream,
   };
@@ -83,8 +92,15 @@ export function chatProtocol(
         : { ...call, body: sent(body) };
     },
     reader: (planned, { contentType, choices, answerBegun }) => {
-      const reading = { ...readOptions, choices, answerBegun, reasoning: inlineReasoningOf(planned) };
-      const reader = readResponseAs(contentType, reading);
+      const sealing = createStateSealing({ newId, secret: sharedSecret(), of: stateOwner(planned.target) });
+      const reader = readResponseAs(contentType, {
+        ...readOptions,
+        choices,
+        answerBegun,
+        reasoning: inlineReasoningOf(planned),
+        newToolId: (_choice, _tool, call) => dialect.idPrefixes.toolCall + sealing.callId(call),
+        sealState: sealing.answerState,
+      });
       if (reader === undefined) return undefined;
       const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: planned.route.id });
       return checkUsage(reader, {

@@ -10,6 +10,7 @@ import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers }
 import type { Request, ResponseFormat, Tool } from '../../core/request.ts';
 import type { SearchSeal, TraceSeal } from '../../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
+import { openEngineState } from './engine-state.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
 import { promptBlocks } from '../routing/pool/prompt-blocks.ts';
 import { promptText } from '../routing/pool/prompt-text.ts';
@@ -62,6 +63,8 @@ interface ReadAs {
   /** The hosts that engines may fetch images from. Absent: all hosts. */
   readonly imageHosts?: ImageHosts;
   readonly keepsBillingLines?: boolean;
+  /** Opens the ids of calls, and the state of engines. Absent: they stay as they are. */
+  readonly secret?: string | undefined;
 }
 
 type Size = Pick<PromptShape, 'bodyBytes' | 'isAscii'>;
@@ -78,11 +81,12 @@ function grown({ webSearch, sources, messages, tools }: Request, size: Size): Si
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
-  { surface, seal, traces, imageHosts = 'any', keepsBillingLines }: ReadAs,
+  { surface, seal, traces, imageHosts = 'any', keepsBillingLines, secret }: ReadAs,
 ): { readonly request: Request; readonly shape: PromptShape } {
   const text = decode(bytes);
   const body = parse(text);
-  const request = dialects[surface].readRequest(body, { seal, traces, keepsBillingLines });
+  const read = dialects[surface].readRequest(body, { seal, traces, keepsBillingLines });
+  const request = secret === undefined ? read : { ...read, messages: openEngineState(read.messages, secret) };
   checkImages(body, request.messages, imageHosts);
   // Each character outside ASCII has more bytes than UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };

@@ -48,7 +48,9 @@ export function nextStep(output: RoundOutput, left: Allowance): NextStep {
   return { kind: 'search', searches: steps, after: after() };
 
   function after(): Extract<NextStep, { readonly kind: 'search' }>['after'] {
-    if (callsCaller) return { kind: 'finish', finish: { reason: 'tool_calls' } };
+    if (callsCaller) {
+      return { kind: 'finish', finish: { reason: 'tool_calls', sealedState: finish.sealedState } };
+    }
     if (left.output !== undefined && left.output <= 0) return { kind: 'finish', finish: { reason: 'length' } };
     if (left.rounds <= 0) return { kind: 'finish', finish: { reason: 'stop' } };
     // A model that searches again after the result "no searches are left" loses the tool. Until then the list of tools stays the

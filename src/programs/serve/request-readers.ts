@@ -23,11 +23,15 @@ export function startReaders(
     sealing,
     search,
     log,
-  }: Pick<Awaited<ReturnType<typeof openWebSearch>>, 'sealing' | 'search'> & { readonly log: PartLog },
+    secret,
+  }: Pick<Awaited<ReturnType<typeof openWebSearch>>, 'sealing' | 'search'> & {
+    readonly log: PartLog;
+    readonly secret: () => string;
+  },
 ) {
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
   const reading = { imageHosts: settings.WEIR_IMAGE_HOSTS, keepsBillingLines: settings.WEIR_BILLING_LINES === 'keep' };
-  const worker = startPrepareWorker({ startThread, tokenizerRoot, ...reading, sealFiles: sealing });
+  const worker = startPrepareWorker({ startThread, tokenizerRoot, ...reading, secret, sealFiles: sealing });
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const structures = startStructureChecker({ startThread });
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
@@ -35,7 +39,7 @@ export function startReaders(
     body.length <= maxBodyHereBytes
       ? readInTurn(() =>
           prepareHere(body, {
-            surface,
+            ...{ surface, secret: secret() },
             ...reading,
             countPrompt: tokenizers.countPrompt,
             ...(search && { seal: search.seal, traces: search.seal }),

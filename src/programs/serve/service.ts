@@ -64,7 +64,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const { refused } = store;
   const envoy = await openEnvoyParts(settings, { load, announce, number, log: partsLog });
   const { sealing, found, search } = await openWebSearch(settings, envoy.egress);
-  const readers = startReaders(settings, { sealing, search, log });
+  const readers = startReaders(settings, { sealing, search, log, secret: store.secret });
   const gates = await openGates(settings, partsLog);
   const routes = measureRoutes(settings, { ...gates, envoy });
   const { pools, health, checks, probes, isServing, measured, errors, servedAt } = routes;

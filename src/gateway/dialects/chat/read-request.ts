@@ -1,4 +1,5 @@
 import { Failure } from '../../../core/failure.ts';
+import { isObject } from '../../../core/json.ts';
 import { readModelName } from '../../core/model-name.ts';
 import { type ParameterName, parameterNames, parameters, type Sampling } from '../../../core/parameters.ts';
 import type { Content, Request, ResponseFormat, ToolCall } from '../../../core/request.ts';
@@ -7,6 +8,7 @@ import { customArguments } from '../custom-tools.ts';
 import { samplingOf } from '../parameter-fields.ts';
 import { placeResults } from '../place-results.ts';
 import { inertFields, parseBody, present } from '../read-body.ts';
+import { isSealedState } from '../sealed-state.ts';
 import { refuseStored } from '../stored-state.ts';
 import { describeUnreadable, type HistoryMessage, toolResult, withAlternative } from '../tool-result.ts';
 import { readReasoning } from './read-reasoning.ts';
@@ -108,6 +110,10 @@ function readCall(call: WireCall): ToolCall {
  */
 const functionCallId = (name: string): string => `call_${name}`;
 
+/** The sealed state that one of the answer's chunks carried. */
+const stateOf = (details: readonly unknown[] | null | undefined): string | undefined =>
+  details?.map((part) => (isObject(part) ? part['data'] : undefined)).findLast(isSealedState);
+
 function readMessage(message: ChatMessage): HistoryMessage {
   switch (message.role) {
     case 'system':
@@ -130,6 +136,7 @@ function readMessage(message: ChatMessage): HistoryMessage {
         content: said.length === 0 && !Array.isArray(content) ? undefined : readContent(said),
         name: message.name ?? undefined,
         reasoning: message.reasoning_content ?? message.reasoning ?? undefined,
+        sealedState: stateOf(message.reasoning_details),
         toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
       };
     }

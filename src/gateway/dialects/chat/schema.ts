@@ -73,6 +73,8 @@ const message = z.discriminatedUnion('role', [
     reasoning: z.string().nullish(),
     // An earlier answer as sound, by its id.
     audio: z.null('nothing is stored here: send what was said as text in content').optional(),
+    // The engine's state. Other gateways have more parts in it, which only they can read.
+    reasoning_details: z.array(z.unknown()).nullish().catch(null),
     tool_calls: listOf(toolCall).nullish(),
     function_call: functionCall.nullish(),
   }),

@@ -1,5 +1,5 @@
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../../core/dialect.ts';
-import type { FinishReason, Logprobs, RelayedEvent, TextEvent } from '../../../core/event.ts';
+import type { Logprobs, RelayedEvent, TextEvent } from '../../../core/event.ts';
 import { errorBody, type Failure } from '../../../core/failure.ts';
 import { type Bill, formatUsd } from '../../../core/money.ts';
 import { createCallWriter } from './write-calls.ts';
@@ -62,7 +62,8 @@ export function createStreamWriter(
       case 'finish': {
         finished.add(event.choice);
         const last = chunk(event.choice, '{}', 'null', `"${calls.finishReason(event.reason)}"`);
-        return chunks(event.choice, calls.end(event.choice)) + last;
+        const state = event.sealedState === undefined ? [] : [writeState(event.sealedState)];
+        return chunks(event.choice, [...calls.end(event.choice), ...state]) + last;
       }
       // This surface has no web search.
       case 'search-call':
@@ -103,8 +104,13 @@ interface ChoiceParts {
   contentLogprobs: unknown[] | undefined;
   refusalLogprobs: unknown[] | undefined;
   readonly tools: { readonly id: string; readonly name: string; arguments: string }[];
-  finish: FinishReason | undefined;
+  finish: Extract<RelayedEvent, { readonly type: 'finish' }> | undefined;
 }
+
+/** What the engine wants back, in the field in which other gateways have it, and clients that know of one keep it. */
+const writeState = (sealed: string): object => ({
+  reasoning_details: [{ type: 'reasoning.encrypted', data: sealed, index: 0 }],
+});
 
 /** Assembles events into one chat completion object. */
 export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAnswer, 'callFormat'>): JsonWriter {
@@ -157,7 +163,7 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
         return;
       }
       case 'finish':
-        parts.finish = event.reason;
+        parts.finish = event;
         return;
       // This surface has no web search.
       case 'search-call':
@@ -180,10 +186,11 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
         content: parts.text || (parts.tools.length > 0 || parts.refusal !== undefined ? null : ''),
         refusal: parts.refusal ?? null,
         ...(parts.reasoning === '' ? {} : { reasoning_content: parts.reasoning, reasoning: parts.reasoning }),
+        ...(parts.finish?.sealedState === undefined ? {} : writeState(parts.finish.sealedState)),
         ...(parts.tools.length === 0 ? {} : calls.message(parts.tools)),
       },
       logprobs: writeLogprobs(parts),
-      finish_reason: calls.finishReason(parts.finish ?? 'stop'),
+      finish_reason: calls.finishReason(parts.finish?.reason ?? 'stop'),
     };
   }
 

@@ -1,4 +1,4 @@
-import type { AnswerEvent, Fault, Logprobs, TextEvent } from '../../../core/event.ts';
+import type { AnswerEvent, Fault, FinishReason, Logprobs, TextEvent } from '../../../core/event.ts';
 import { isObject, type JsonObject, textOf } from '../../../core/json.ts';
 import type { InlineReasoning } from '../../../core/capability.ts';
 import { readFinishReason } from './finish-reason.ts';
@@ -7,14 +7,17 @@ import { readError } from './read-error.ts';
 import { countOf, finishWordOf, objectsOf, unreadable } from './read-field.ts';
 import { readMessage } from './read-message.ts';
 import { mergeUsage, readUsage, usageFrom, usageOf, type UsageReport } from './read-usage.ts';
+import { type AnswerState, createStateCollector, type EngineCall } from './opaque-fields.ts';
 import { createToolRepair } from './repair-tools.ts';
 import { createTagSplitter, type SortedText } from './split-tags.ts';
 
 export interface ResponseOptions {
   /** Names of the tools that the caller offered. */
   readonly toolNames: ReadonlySet<string>;
-  /** Makes our id of a tool call; `choice` and `tool` are its indices. */
-  readonly newToolId: (choice: number, tool: number) => string;
+  /** Makes our id of a tool call; `choice` and `tool` are its indices, `call` is what the engine has said of it. */
+  readonly newToolId: (choice: number, tool: number, call?: EngineCall) => string;
+  /** Seals the state of an answer for its caller. Absent: state is lost. */
+  readonly sealState?: ((state: AnswerState) => string) | undefined;
   /** Number of choices that were asked for. An answer is complete when each choice has ended. */
   readonly choices: number;
   /** Whether token probabilities were asked for: they make an answer many times as large. */
@@ -129,8 +132,9 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
   const tools = createToolRepair({
     choice: index,
     toolNames: options.toolNames,
-    newId: (tool) => options.newToolId(index, tool),
+    newId: (tool, call) => options.newToolId(index, tool, call),
   });
+  const state = createStateCollector();
   const tags = options.reasoning === undefined ? undefined : createTagSplitter(options.reasoning, { answerBegun });
   let finished = false;
   let refused = false;
@@ -169,7 +173,7 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     if (message === undefined) return undefined;
     hasMessage = true;
     const logprobs = logprobsOf(choice['logprobs']);
-    const { reasoning, text, refusal, fragments, source } = message;
+    const { reasoning, text, refusal, fragments, source, whole } = message;
     for (const one of reasoning) readText({ type: 'reasoning-delta', choice: index, text: one, deltas: 1 }, events);
     // A token that is half a character has no text yet, and still counts. A token of reasoning, of a refusal or of a tool call is
     // counted elsewhere.
@@ -183,7 +187,13 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
       events.push({ type: 'refusal-delta', choice: index, text: refusal, deltas: 1, logprobs: tokens });
     }
     events.push(...tools.push(fragments, source));
+    state.take(whole);
     return undefined;
+  }
+
+  function finishWith(reason: FinishReason, stopSequence?: string): AnswerEvent {
+    const sealedState = sealedStateOf({ fields: state.fields(), calls: tools.lateCalls() }, options);
+    return { type: 'finish', choice: index, reason, stopSequence, sealedState };
   }
 
   return {
@@ -195,7 +205,7 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
       const closing = finished || !tools.areComplete() ? undefined : tools.end();
       if (closing === undefined) return;
       append(tags?.flush(), events);
-      events.push(...closing, { type: 'finish', choice: index, reason: 'tool_calls' });
+      events.push(...closing, finishWith('tool_calls'));
       finished = true;
     },
     push: (choice, events) => {
@@ -212,11 +222,17 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
       if (closing === undefined) return { kind: 'malformed', detail: 'tool call without a name' };
       append(tags?.flush(), events);
       const stopSequence = reason === 'stop' ? stopSequenceOf(choice) : undefined;
-      events.push(...closing, { type: 'finish', choice: index, reason, stopSequence });
+      events.push(...closing, finishWith(reason, stopSequence));
       finished = true;
       return undefined;
     },
   };
+}
+
+/** Seals what the engine wants back. A continued answer has two engines, and neither's state is whole. */
+function sealedStateOf(state: AnswerState, { answerBegun, sealState }: ResponseOptions): string | undefined {
+  const isEmpty = state.fields === undefined && Object.keys(state.calls).length === 0;
+  return isEmpty || answerBegun === true ? undefined : sealState?.(state);
 }
 
 type Tokens = readonly unknown[] | undefined;

@@ -5,6 +5,8 @@ import { isAbsent, objectsOf, unreadable, wordOf } from './read-field.ts';
 /** The content of a delta or of a whole message. */
 interface ReadMessage {
   readonly source: 'delta' | 'message';
+  /** As it came. */
+  readonly whole: JsonObject;
   /** Its pieces, in order. */
   readonly reasoning: readonly string[];
   readonly text: string;
@@ -31,7 +33,7 @@ export function readMessage(choice: JsonObject): ReadMessage | string | undefine
   const textsOf = (type: Piece['type']): readonly string[] =>
     said.flatMap((piece) => (piece.type === type ? [piece.text] : []));
   const [text, refusal] = [textsOf('text-delta').join(''), textsOf('refusal-delta').join('')];
-  return { source, reasoning: textsOf('reasoning-delta'), text, refusal, fragments };
+  return { source, whole: delta, reasoning: textsOf('reasoning-delta'), text, refusal, fragments };
 }
 
 /** The delta or the message of a choice. Some engines send nothing but its text. */

@@ -3,9 +3,13 @@ import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
 import { createJsonScan, type JsonScan } from '../../../core/json-scan.ts';
 import { countOf, wordOf } from './read-field.ts';
 import { textOfObject } from '../../../core/json-text.ts';
+import { type EngineCall, mergeFields, opaqueFields } from './opaque-fields.ts';
 
 /** Most tool calls in one answer: no model makes so many. */
 const maxCalls = 1024;
+
+/** Most characters of opaque fields in an id. Clients keep ids in columns and in logs, so longer fields go with the answer's. */
+const maxInId = 8 * 1024;
 
 interface ToolRepair {
   /** Reads the `tool_calls` of a delta or of a whole message. In a message, each fragment is a call. */
@@ -15,13 +19,15 @@ interface ToolRepair {
   readonly calledTools: () => boolean;
   /** Whether there are calls and the arguments of each are complete. */
   readonly areComplete: () => boolean;
+  /** By our ids, the calls with opaque fields that our ids could not take in. An id alone is not worth a token in the answer. */
+  readonly lateCalls: () => Readonly<Record<string, EngineCall>>;
 }
 
 interface ToolRepairOptions {
   readonly choice: number;
   /** The tools that the caller offered. They distinguish a name in two fragments from two names. */
   readonly toolNames: ReadonlySet<string>;
-  readonly newId: (tool: number) => string;
+  readonly newId: (tool: number, call: EngineCall) => string;
 }
 
 interface Repair extends ToolRepairOptions {
@@ -66,6 +72,12 @@ export function createToolRepair(options: ToolRepairOptions): ToolRepair {
       }
       return events;
     },
+    lateCalls: () =>
+      Object.fromEntries(
+        repair.calls
+          .filter(({ fields, begunWith }) => fields !== begunWith?.fields)
+          .map(({ id, upstreamId, fields }) => [id, { id: upstreamId, fields }]),
+      ),
     calledTools: () => repair.calls.length > 0,
     areComplete: () => {
       const { calls, tooMany } = repair;
@@ -102,7 +114,10 @@ function opensAnother(repair: Repair, call: Call, { id, name }: Fragment): boole
 function open(repair: Repair): Call {
   const call: Call = {
     tool: repair.calls.length,
+    id: '',
     upstreamId: undefined,
+    fields: undefined,
+    begunWith: undefined,
     name: '',
     arguments: '',
     started: false,
@@ -143,20 +158,25 @@ function start(repair: Repair, call: Call): void {
   const { choice, events } = repair;
   if (call.started || call.name === '') return;
   call.started = true;
-  events.push({ type: 'tool-start', choice, tool: call.tool, id: repair.newId(call.tool), name: call.name });
+  const isLong = call.fields !== undefined && JSON.stringify(call.fields).length > maxInId;
+  call.begunWith = { id: call.upstreamId, fields: isLong ? undefined : call.fields };
+  call.id = repair.newId(call.tool, call.begunWith);
+  events.push({ type: 'tool-start', choice, tool: call.tool, id: call.id, name: call.name });
   if (call.arguments !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: call.arguments });
 }
 
 function take(repair: Repair, fragment: Fragment, source: 'delta' | 'message'): void {
   const { choice, events } = repair;
-  const { id, index, name, text } = fragment;
+  const { id, index, name, text, fields } = fragment;
   // An empty fragment must not open a call that never gets a name.
-  if (id === undefined && name === undefined && text === '') return;
+  if (id === undefined && name === undefined && text === '' && (fields === undefined || repair.calls.length === 0))
+    return;
   const call = source === 'message' ? open(repair) : find(repair, fragment);
   if (id !== undefined) {
     call.upstreamId ??= id;
     repair.byId.set(id, call);
   }
+  if (fields !== undefined) call.fields = mergeFields(call.fields, fields);
   if (index !== undefined) repair.byIndex.set(index, call);
   if (name !== undefined && !call.started && name !== call.name) call.name += name;
   // A later call shows that the name of an earlier one is complete.
@@ -171,8 +191,14 @@ function take(repair: Repair, fragment: Fragment, source: 'delta' | 'message'): 
 /** A call that is being assembled. */
 interface Call {
   readonly tool: number;
+  /** Our id, as soon as the call has begun. */
+  id: string;
   /** The engine's id, as soon as it has sent one. */
   upstreamId: string | undefined;
+  /** Fields that only the engine can read. */
+  fields: JsonObject | undefined;
+  /** What our id was made from. */
+  begunWith: EngineCall | undefined;
   name: string;
   arguments: string;
   /** Whether `tool-start` was sent, which makes the name final. */
@@ -200,15 +226,18 @@ interface Fragment {
   readonly name: string | undefined;
   /** A piece of the arguments. */
   readonly text: string;
+  readonly fields: JsonObject | undefined;
 }
 
 function readFragment(fragment: JsonObject, source: 'delta' | 'message'): Fragment {
   const { function: named } = fragment;
+  const inside = isObject(named) ? opaqueFields(named) : undefined;
   const described = isObject(named) ? named : typeof named === 'string' ? { ...fragment, name: named } : fragment;
   return {
     id: wordOf(fragment['id']),
     index: countOf(fragment['index']),
     name: wordOf(described['name']),
     text: argumentsOf(described['arguments'] ?? described['parameters'], source),
+    fields: mergeFields(opaqueFields(fragment), inside && { function: inside }),
   };
 }

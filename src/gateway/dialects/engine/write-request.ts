@@ -1,11 +1,13 @@
 import type { OwnField, PartialTurn, RequestTarget, Round } from '../../../core/capability.ts';
 import { writeKeepingText } from '../../../core/json-text.ts';
 import { engineWord, parameterNames } from '../../../core/parameters.ts';
-import type { Content, Message, Request } from '../../../core/request.ts';
+import type { Request } from '../../../core/request.ts';
 import { webSearchName } from '../../../core/web-search.ts';
 import type { Engine, Fields } from '../../engines/engine.ts';
 import { arrangeMessages } from '../arrange-messages.ts';
 import { engines } from '../../engines/engines.ts';
+import { demandsOfModel } from '../../engines/message-demands.ts';
+import { type MessageWriting, writeAssistantTurn, writeMessages } from './write-messages.ts';
 
 /**
  * Writes a request as the body of an engine's chat completions call. Only fields that were read are written, so that unknown keys
@@ -20,11 +22,13 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const cap = Math.min(left ?? Infinity, target.maxOutputTokens ?? Infinity);
   const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
   const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
-  const messages = arranged.map((message) => writeMessage(message, engine));
+  const demands = { ...engine.demands, ...demandsOfModel([target.upstreamModel, request.modelName]) };
+  const writing = { engine, target, demands };
+  const messages = writeMessages(arranged, writing);
   const toolFields = writeToolFields(toolsOf(request, round), target, engine);
   const conversation = JSON.stringify({
     model: target.upstreamModel,
-    messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],
+    messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, writing)],
   });
   // Schemas are sent as the caller wrote them.
   const rest = writeKeepingText({
@@ -63,37 +67,6 @@ function engineFor({ engine: name, unknownFields }: RequestTarget): Engine {
 const asksForReasoning = ({ reasoning }: Request, { unknownFields = [] }: RequestTarget): boolean =>
   reasoning !== undefined || !unknownFields.includes('reasoning');
 
-function writeContent(content: Content): unknown {
-  if (typeof content === 'string') return content;
-  return content.map((part) =>
-    part.type === 'text' ? part : { type: 'image_url', image_url: { url: part.url, detail: part.detail } },
-  );
-}
-
-function writeMessage(message: Message, engine: Engine): unknown {
-  switch (message.role) {
-    case 'system':
-    case 'user':
-      return { ...message, content: writeContent(message.content) };
-    case 'tool':
-      return { role: 'tool', tool_call_id: message.toolCallId, content: writeContent(message.content) };
-    case 'assistant': {
-      const { content, name, reasoning, toolCalls } = message;
-      return {
-        role: 'assistant',
-        content: content === undefined ? null : writeContent(content),
-        name,
-        ...(engine.reasoningField !== 'none' && { [engine.reasoningField]: reasoning }),
-        tool_calls: toolCalls?.map((call) => ({
-          id: call.id,
-          type: 'function',
-          function: { name: call.name, arguments: call.arguments },
-        })),
-      };
-    }
-  }
-}
-
 /** The tools of a request. No tool is forced in a further round, or the model would call it without end. */
 function toolsOf({ tools, toolChoice }: Request, round: Round | undefined): Pick<Request, 'tools' | 'toolChoice'> {
   if (round === undefined) return { tools, toolChoice };
@@ -130,9 +103,9 @@ function writeSampling({ sampling }: Request, target: RequestTarget): Fields {
 }
 
 /** The partial answer as the last turn, marked as the engine wants it (docs/reference/engines.md §5). */
-function writePartialTurn({ mark, text, reasoning }: PartialTurn, engine: Engine): unknown {
-  const written = writeMessage({ role: 'assistant', content: text, reasoning }, engine);
-  return mark === 'prefix' || mark === 'partial' ? Object.assign({}, written, { [mark]: true }) : written;
+function writePartialTurn({ mark, text, reasoning }: PartialTurn, writing: MessageWriting): unknown {
+  const written = writeAssistantTurn({ role: 'assistant', content: text, reasoning }, { ...writing, demands: {} });
+  return mark === 'prefix' || mark === 'partial' ? { ...written, [mark]: true } : written;
 }
 
 function writeContinuation(partial: PartialTurn | undefined): Fields {

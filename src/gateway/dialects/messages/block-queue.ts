@@ -17,7 +17,7 @@ interface BlockQueue {
   readonly write: () => string;
 }
 
-type BlockKind = 'text' | 'cited-text' | 'thinking' | 'tool_use' | 'search-call' | 'search-result';
+type BlockKind = 'text' | 'cited-text' | 'thinking' | 'tool_use' | 'search-call' | 'whole';
 
 /** The delta of each kind of block, and the field for its text. */
 const deltas: Readonly<Record<BlockKind, readonly [type: string, field: string]>> = {
@@ -26,8 +26,8 @@ const deltas: Readonly<Record<BlockKind, readonly [type: string, field: string]>
   thinking: ['thinking_delta', 'thinking'],
   tool_use: ['input_json_delta', 'partial_json'],
   'search-call': ['input_json_delta', 'partial_json'],
-  // A search result is complete from its start, so it has no deltas.
-  'search-result': ['', ''],
+  // A search result and the engine's state are complete from their start, so they have no deltas.
+  whole: ['', ''],
 };
 
 interface Block {
@@ -58,6 +58,11 @@ interface QueueState {
   isEnded: boolean;
   isBroken: boolean;
 }
+
+/**
+ * What the engine wants back, in the block that clients of this format send back without reading it.
+ */
+export const writeState = (sealed: string): string => JSON.stringify({ type: 'redacted_thinking', data: sealed });
 
 /** `signatureOf` makes the signature of a block of thinking from its index. */
 export function createBlockQueue(signatureOf: (index: number) => string): BlockQueue {
@@ -112,10 +117,12 @@ export function createBlockQueue(signatureOf: (index: number) => string): BlockQ
           append(state, 'search-call', `${writeSearchCall(event.id)},"input":{}}`).waiting = event.input;
           return;
         case 'search-result':
-          append(state, 'search-result', writeSearchResult(event.id, event.result));
+          append(state, 'whole', writeSearchResult(event.id, event.result));
+          return;
+        case 'finish':
+          if (event.sealedState !== undefined) append(state, 'whole', writeState(event.sealedState));
           return;
         case 'usage':
-        case 'finish':
           return;
       }
     },

@@ -2,6 +2,7 @@ import { Failure, fieldPath } from '../../../core/failure.ts';
 import { textOfObject } from '../../../core/json-text.ts';
 import type { Message, ToolCall } from '../../../core/request.ts';
 import { writeSearchError } from '../search-words.ts';
+import { isSealedState } from '../sealed-state.ts';
 import { webSearchName } from '../../../core/web-search.ts';
 import type { AssistantBlock } from './schema.ts';
 import type { SearchReader } from './search-blocks.ts';
@@ -56,6 +57,8 @@ export function readAssistantTurn(
         hasResult = true;
         break;
       case 'redacted_thinking':
+        if (isSealedState(block.data)) output.state = block.data;
+        break;
       case 'fallback':
         break;
     }
@@ -67,6 +70,7 @@ export function readAssistantTurn(
 
 /** The output of one call of the model, with the results of its searches. */
 interface Output {
+  state: string | undefined;
   readonly texts: string[];
   readonly thoughts: string[];
   readonly calls: ToolCall[];
@@ -74,9 +78,15 @@ interface Output {
   readonly results: Map<string, string | undefined>;
 }
 
-const emptyOutput = (): Output => ({ texts: [], thoughts: [], calls: [], results: new Map() });
+const emptyOutput = (): Output => ({
+  state: undefined,
+  texts: [],
+  thoughts: [],
+  calls: [],
+  results: new Map(),
+});
 
-function messagesOf({ texts, thoughts, calls, results }: Output): readonly Message[] {
+function messagesOf({ state, texts, thoughts, calls, results }: Output): readonly Message[] {
   const reasoning = thoughts.join('');
   return [
     {
@@ -84,6 +94,7 @@ function messagesOf({ texts, thoughts, calls, results }: Output): readonly Messa
       content: texts.length > 0 || calls.length === 0 ? texts.join('') : undefined,
       reasoning: reasoning === '' ? undefined : reasoning,
       toolCalls: calls.length === 0 ? undefined : calls,
+      sealedState: state,
     },
     ...[...results].map(
       // Chat templates require a result for every call. A missing result is reported to the model as unavailable.

@@ -89,8 +89,8 @@ const toolUse = z.object({
 
 /** The signature of thinking is not checked, because it proves nothing here. */
 const thinking = z.object({ type: z.literal('thinking'), thinking: z.string() });
-/** Dropped, because only the vendor that has written it can read it. */
-const redactedThinking = z.object({ type: z.literal('redacted_thinking') });
+/** The sealed state of an engine. Another vendor's is dropped, because only that vendor can read it. */
+const redactedThinking = z.object({ type: z.literal('redacted_thinking'), data: z.string().nullish().catch(null) });
 /** Dropped. Marks the place where another service continued with another model. */
 const fallback = z.object({ type: z.literal('fallback') });
 

@@ -6,7 +6,7 @@ import { isObject, parseJson } from '../../../core/json.ts';
 import { type Bill, formatUsd, type Usage } from '../../../core/money.ts';
 import { isParameter, parameters, type Sampling } from '../../../core/parameters.ts';
 import type { Citation } from '../../../core/web-search.ts';
-import { createBlockQueue, frame } from './block-queue.ts';
+import { createBlockQueue, frame, writeState } from './block-queue.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 
 type Finish = Pick<AnswerEvent & { readonly type: 'finish' }, 'reason' | 'stopSequence'>;
@@ -37,6 +37,7 @@ export function createStreamWriter(identity: AnswerIdentity, { sampling }: Asked
         if (event.type === 'usage') ({ usage } = event);
         else if (event.type === 'finish') {
           finish = event;
+          queue.push(event);
           queue.end();
         } else queue.push(event);
       }
@@ -65,8 +66,8 @@ type Part =
   | { readonly type: 'text'; text: string; readonly citations?: readonly Citation[] }
   | { readonly type: 'thinking'; text: string }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; text: string }
-  /** A block of a search, as JSON. */
-  | { readonly type: 'search'; readonly json: string };
+  /** A block of a search or of the engine's state, as JSON. */
+  | { readonly type: 'whole'; readonly json: string };
 
 /** The arguments as the model wrote them. Anything but a JSON object was cut off by the output cap and is of no use. */
 const writeInput = (text: string): string => (isObject(parseJson(text)) ? text : '{}');
@@ -80,7 +81,7 @@ function writePart(part: Part, signature: string): string {
         ? text
         : `${text.slice(0, -1)},"citations":[${citations.map(writeCitation).join(',')}]}`;
     }
-    case 'search':
+    case 'whole':
       return part.json;
     case 'thinking':
       return JSON.stringify({ type: 'thinking', thinking: part.text, signature });
@@ -129,13 +130,14 @@ export function createJsonWriter(identity: AnswerIdentity, { sampling }: AskedAn
         return;
       }
       case 'search-call':
-        parts.push({ type: 'search', json: `${writeSearchCall(event.id)},"input":${event.input}}` });
+        parts.push({ type: 'whole', json: `${writeSearchCall(event.id)},"input":${event.input}}` });
         return;
       case 'search-result':
-        parts.push({ type: 'search', json: writeSearchResult(event.id, event.result) });
+        parts.push({ type: 'whole', json: writeSearchResult(event.id, event.result) });
         return;
       case 'finish':
         finish = event;
+        if (event.sealedState !== undefined) parts.push({ type: 'whole', json: writeState(event.sealedState) });
         return;
       case 'usage':
         return;

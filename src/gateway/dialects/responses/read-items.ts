@@ -5,6 +5,7 @@ import { contentOf, type Part, textPart } from '../content.ts';
 import { customArguments } from '../custom-tools.ts';
 import { readTurns } from '../merge-turns.ts';
 import { present } from '../read-body.ts';
+import { isSealedState } from '../sealed-state.ts';
 import { describeUnreadable, type HistoryMessage, toolResult, withAlternative } from '../tool-result.ts';
 import type { InputPart, ItemOf, ResultPart, WireItem } from './item-schema.ts';
 import type { ResponsesBody } from './schema.ts';
@@ -45,6 +46,10 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Hi
         messages.push(readMessage(item, reading.searches, ['input', at]));
         break;
       case 'reasoning': {
+        if (isSealedState(item.encrypted_content)) {
+          messages.push({ role: 'assistant', sealedState: item.encrypted_content });
+          break;
+        }
         const reasoning = traceOf(item, reading.traces, ['input', at]);
         if (reasoning !== '' && !row.has(reasoning)) messages.push({ role: 'assistant', reasoning });
         row.add(reasoning);

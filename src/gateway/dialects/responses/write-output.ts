@@ -121,7 +121,9 @@ export function createOutput(
           return write('response.web_search_call.completed', at(item)) + endItem(output, item, 'completed');
         }
         case 'finish':
-          return endAll(output, 'completed');
+          return (
+            endAll(output, 'completed') + (event.sealedState === undefined ? '' : pushState(output, event.sealedState))
+          );
         case 'usage':
           return '';
       }
@@ -284,6 +286,15 @@ function pushArguments(output: OutputState, tool: number, text: string): string 
   // The input of a custom tool is known when the arguments are complete, so it is sent in one piece.
   if (call.kind === 'custom') return '';
   return output.write('response.function_call_arguments.delta', `${at(call)},"delta":${JSON.stringify(text)}`);
+}
+
+/** What the engine wants back, in an item that clients send back without reading it. */
+function pushState(output: OutputState, sealed: string): string {
+  const { id, index } = place(output, 'reasoning');
+  const item = JSON.stringify({ id, type: 'reasoning', status: 'completed', summary: [], encrypted_content: sealed });
+  output.written[index] = item;
+  const members = `"output_index":${index},"item":${item}`;
+  return output.write('response.output_item.added', members) + output.write('response.output_item.done', members);
 }
 
 function endAll(output: OutputState, status: 'completed' | 'incomplete'): string {
