@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { Refusal } from '../../books/core/administration.ts';
 import type { AccountKind, AccountObject, DeclaredAccounts } from '../../books/core/declared-account.ts';
 import { accountsFinalizer, startAccountController } from './account-controller.ts';
 
 const workspace = { id: 'ws_1', name: 'a', status: 'active' };
 
-/** A controller whose ledger takes every Workspace at once, and has no other account. */
+/** A controller whose ledger takes every Workspace at once that is not in `refused`, and has no other account. */
 function begin() {
   const clock = createFakeClock();
   const objects = new Map<string, AccountObject>();
@@ -24,10 +25,12 @@ function begin() {
   let listings = 0;
   const declared: string[] = [];
   const asked: string[] = [];
+  const refused = new Map<string, Refusal>();
   const store = {
     declareWorkspace: ({ name }: { readonly name: string }) => {
       declared.push(name);
-      return Promise.resolve({ workspace, isNew: true });
+      const refusal = refused.get(name);
+      return refusal === undefined ? Promise.resolve({ workspace, isNew: true }) : Promise.reject(refusal);
     },
     accountFigures: () => Promise.resolve({ workspaces: new Map(), keys: new Map() }),
     declaredWorkspace: ({ name }: { readonly name: string }) => {
@@ -71,7 +74,7 @@ function begin() {
     }
   };
   const remove = (object: AccountObject) => objects.delete(keyOf(object.kind, object.namespace, object.name));
-  return { clock, controller, put, remove, settled, declared, asked, statuses, listings: () => listings };
+  return { clock, controller, put, remove, settled, declared, asked, refused, statuses, listings: () => listings };
 }
 
 it('looks at the objects that have changed, and not at all of them', async () => {
@@ -132,5 +135,25 @@ it('wakes the keys of a Workspace when it comes, and no others', async () => {
   controller.changed([put('Workspace', 'search')]);
   await settled();
   expect(asked).toEqual(['search']);
+  await controller.close();
+});
+
+it('says of a Workspace whether its name is taken or its namespace is full', async () => {
+  const { controller, put, refused, settled, statuses } = begin();
+  refused.set('twin', new Refusal('It exists.', { kind: 'conflict', field: 'name' }));
+  refused.set('beyond', new Refusal('It is full.', { kind: 'conflict', field: 'namespace' }));
+  controller.changed(['twin', 'beyond'].map((name) => put('Workspace', name)));
+  await settled();
+  const accepted = { type: 'Accepted', status: 'False' };
+  const conditions = (condition: object) => ({
+    conditions: expect.arrayContaining([expect.objectContaining(condition)]),
+  });
+  expect(statuses).toMatchObject([
+    conditions({
+      ...{ ...accepted, reason: 'NameTaken' },
+      message: expect.stringMatching(/^metadata\.name: It exists\. Give the object another name/),
+    }),
+    conditions({ ...accepted, reason: 'Refused', message: 'metadata.namespace: It is full.' }),
+  ]);
   await controller.close();
 });

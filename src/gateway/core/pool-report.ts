@@ -12,10 +12,7 @@ export interface PoolPlace {
   readonly endpoint: string;
 }
 
-/**
- * Work of one replica that an endpoint has to do. A report that is lost does no lasting harm, because the next one has the
- * whole amount again.
- */
+/** Work that an endpoint has to do. */
 export interface EndpointWork {
   /** Prompt tokens that the endpoint was sent and has not computed yet, as far as is known. */
   readonly aheadTokens: number;
@@ -23,7 +20,20 @@ export interface EndpointWork {
   readonly underWay: number;
 }
 
-export interface ReportedEndpoint extends PoolPlace, EndpointWork {}
+/** What a replica has learned of the size of an endpoint's cache. */
+export interface CapacityReport {
+  /** Reports of engines that were larger than expected, less those that were smaller, since the last report of the replica. */
+  readonly steps: number;
+  readonly capacityTokens: number;
+}
+
+/**
+ * All work of one replica on an endpoint. A report that is lost does no lasting harm, because the next one has the whole amount
+ * again.
+ */
+export interface EndpointReport extends EndpointWork, CapacityReport {}
+
+export interface ReportedEndpoint extends PoolPlace, EndpointReport {}
 
 /** A prompt that a replica has sent to an endpoint. */
 export interface SentPrompt extends PoolPlace {

@@ -13,17 +13,15 @@ const name = z.string().max(256);
 
 /** A report as JSON: arrays in place of objects, and the blocks of a prompt in base64. */
 const textSchema = z.object({
-  endpoints: z.array(z.tuple([name, name, count, count])),
+  endpoints: z.array(z.tuple([name, name, count, count, z.number().int(), count])),
   sent: z.array(z.tuple([name, name, count, z.string()])),
 });
 
 export function writePoolReport({ endpoints, sent }: PoolReport): string {
   const text: z.infer<typeof textSchema> = {
-    endpoints: endpoints.map(({ pool, endpoint, aheadTokens, underWay }) => [
-      pool,
-      endpoint,
-      Math.max(0, Math.round(aheadTokens)),
-      underWay,
+    endpoints: endpoints.map(({ pool, endpoint, aheadTokens, underWay, steps, capacityTokens }) => [
+      ...([pool, endpoint, Math.max(0, Math.round(aheadTokens)), underWay, steps] as const),
+      Math.round(capacityTokens),
     ]),
     sent: sent.map(({ pool, endpoint, prompt }) => [pool, endpoint, Math.round(prompt.tokens), writeBlocks(prompt)]),
   };
@@ -35,8 +33,8 @@ export function readPoolReport(text: string): PoolReport | undefined {
   const { data } = textSchema.safeParse(parseJson(text));
   return (
     data && {
-      endpoints: data.endpoints.map(([pool, endpoint, aheadTokens, underWay]) => ({
-        ...{ pool, endpoint, aheadTokens, underWay },
+      endpoints: data.endpoints.map(([pool, endpoint, aheadTokens, underWay, steps, capacityTokens]) => ({
+        ...{ pool, endpoint, aheadTokens, underWay, steps, capacityTokens },
       })),
       sent: data.sent.map(([pool, endpoint, tokens, blocks]) => ({
         ...{ pool, endpoint, prompt: { ...readBlocks(blocks), tokens } },

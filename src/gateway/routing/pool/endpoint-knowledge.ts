@@ -1,7 +1,7 @@
 import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
-import type { EndpointWork } from '../../core/pool-report.ts';
+import type { EndpointReport } from '../../core/pool-report.ts';
 import type { AnswerKnowledge } from './answer-knowledge.ts';
 import {
   aheadTokens,
@@ -33,9 +33,9 @@ export interface EndpointKnowledge {
   /** Undefined: no first token has been measured. */
   readonly firstTokenWait: (now: number, prompt: PoolPrompt) => FirstTokenWait | undefined;
   readonly begin: (now: number, prompt: PoolPrompt, options: { readonly stream: boolean }) => PoolAttempt;
-  /** What the other replicas have to know. */
-  readonly ownWork: (now: number) => EndpointWork;
-  readonly heard: (replica: string, work: EndpointWork) => void;
+  /** What the other replicas have to know. Takes the steps of the capacity. */
+  readonly takeReport: (now: number) => EndpointReport;
+  readonly heard: (replica: string, report: EndpointReport) => void;
   /** Another replica is gone, and its work with it. */
   readonly lost: (replica: string) => void;
   /** Another replica has sent the endpoint a prompt. Returns the expected time of work on it, ms. */
@@ -96,11 +96,14 @@ export function createEndpointKnowledge(answers: AnswerKnowledge, fastest: () =>
       };
     },
     begin: (now, prompt, { stream }) => beginAttempt(state, now, { prompt, stream }),
-    ownWork: (now) => {
+    takeReport: (now) => {
       settleUnseen(state, now);
-      return { ...own };
+      return { ...own, steps: held.takeSteps(), capacityTokens: held.capacity() };
     },
-    heard: (replica, work) => setOthers(state, replica, work.underWay === 0 ? undefined : work),
+    heard: (replica, { aheadTokens: ahead, underWay: attempts, ...capacity }) => {
+      setOthers(state, replica, attempts === 0 ? undefined : { aheadTokens: ahead, underWay: attempts });
+      held.reportedElsewhere(capacity);
+    },
     lost: (replica) => setOthers(state, replica, undefined),
     sentByOther: (prompt) => {
       const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));

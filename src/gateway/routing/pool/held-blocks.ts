@@ -1,4 +1,5 @@
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
+import type { CapacityReport } from '../../core/pool-report.ts';
 import { type BlockNumbers, createBlockNumbers } from './block-numbers.ts';
 
 /**
@@ -17,6 +18,10 @@ export interface HeldBlocks {
   readonly reported: (report: CachedReport) => void;
   /** The size that follows from the reports so far, tokens. */
   readonly capacity: () => number;
+  /** Takes the net number of larger and smaller reports since the last call. */
+  readonly takeSteps: () => number;
+  /** Another replica has had so many larger reports more than smaller ones, and knows the engine to have this size. */
+  readonly reportedElsewhere: (other: CapacityReport) => void;
   /** Blocks in the map. */
   readonly size: () => number;
 }
@@ -53,6 +58,8 @@ interface HeldState {
   readonly newer: number[];
   readonly older: number[];
   capacity: number;
+  isCapacityLearned: boolean;
+  untakenSteps: number;
   heldTokens: number;
 }
 
@@ -64,6 +71,8 @@ export function createHeldBlocks(): HeldBlocks {
     newer: [0],
     older: [0],
     capacity: firstCapacity,
+    isCapacityLearned: false,
+    untakenSteps: 0,
     heldTokens: 0,
   };
   return {
@@ -103,10 +112,19 @@ export function createHeldBlocks(): HeldBlocks {
       const more = actual - expected / scale;
       const change = more < -tolerance ? -1 : more > tolerance ? 1 : 0;
       if (change === 0) return;
-      state.capacity = Math.min(maxCapacity, Math.max(minCapacity, state.capacity * stepFactor ** change));
-      forget(state);
+      state.untakenSteps += change;
+      resize(state, state.capacity * stepFactor ** change);
     },
     capacity: () => state.capacity,
+    takeSteps: () => {
+      const taken = state.untakenSteps;
+      state.untakenSteps = 0;
+      return taken;
+    },
+    reportedElsewhere: ({ steps, capacityTokens }) => {
+      if (!state.isCapacityLearned && capacityTokens !== state.capacity) resize(state, capacityTokens);
+      else if (steps !== 0) resize(state, state.capacity * stepFactor ** steps);
+    },
     size: () => state.numbers.size(),
   };
 }
@@ -136,6 +154,12 @@ function linkAsNewest(state: HeldState, block: number): void {
   state.older[block] = before;
   state.newer[block] = 0;
   state.older[0] = block;
+}
+
+function resize(state: HeldState, size: number): void {
+  state.isCapacityLearned = true;
+  state.capacity = Math.min(maxCapacity, Math.max(minCapacity, size));
+  forget(state);
 }
 
 function useBlock(state: HeldState, digest: number, blockTokens: number): void {

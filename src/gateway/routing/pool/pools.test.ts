@@ -61,6 +61,21 @@ describe('the pools of two replicas', () => {
     expect(pick(two, 1900, promptOf(7000, 20)).name).not.toBe('c');
   });
 
+  it('learn the size of a cache from the reports of both', () => {
+    const { one, two, share } = twoReplicas();
+    const filler = promptOf(0, 1000);
+    for (let round = 0; round < 40; round += 1) {
+      const attempt = one.of('pool').begin(round, { name: 'a', prompt: filler, stream: true });
+      attempt.cached({ promptTokens: filler.tokens, cachedTokens: 0 });
+      attempt.completed(round, 10);
+      share(round);
+    }
+    const held = (pools: Pools): number =>
+      pools.of('pool').pick(100, { prompt: filler, among: among.slice(0, 1), turn: 0 })?.heldTokens ?? 0;
+    expect(held(one)).toBeLessThan(120_000);
+    expect(held(two)).toBe(held(one));
+  });
+
   it('report nothing while nothing is under way', () => {
     const { one } = twoReplicas();
     expect(one.hasReport(10_000)).toBe(false);
