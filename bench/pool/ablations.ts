@@ -47,7 +47,7 @@ export const ablations: readonly Ablation[] = [
   speed('a sample counts as three times the prediction at most', 'maxFactor = 3', 'maxFactor = Infinity'),
   speed('samples are forgotten', 'memory = 100', 'memory = 1e9'),
   speed('the usual error is learned', 'spread = Math.sqrt(errors / count);', ''),
-  held('the size of the cache is learned', 'stepFactor ** change', '1'),
+  held('the size of the cache is learned', 'resize(state, state.capacity * stepFactor ** change);', ''),
   held('reports within 512 tokens change nothing', 'tolerance = 512', 'tolerance = 0'),
   held('a prompt that failed is not held', 'isComputed: (ends[at] ?? 0) <= keptTokens', 'isComputed: true'),
   state('an overdue stream', 'overdueFactor = 3', 'overdueFactor = Infinity'),
@@ -81,8 +81,12 @@ export const ablations: readonly Ablation[] = [
     ...{ file: 'other-traffic.ts' },
   },
   replicas('prompts of other replicas', 'prompt } of prompts) of(pool)', 'prompt } of []) of(pool)'),
-  replicas('work of other replicas', 'of(pool).endpoint(endpoint).heard(replica, work);', ''),
+  replicas('work of other replicas', 'of(pool).endpoint(endpoint).heard(replica, reported);', ''),
   replicas('a silent replica is gone', 'if (now - heardAt < silentMs) continue;', 'continue;'),
+  {
+    ...replicas('cache sizes of other replicas', 'held.reportedElsewhere(capacity);', ''),
+    ...{ file: 'endpoint-knowledge.ts' },
+  },
   {
     ...of('routes', 'pool.ts')('the mean of several pools', 'surveys.length === 1 ?', 'true ?'),
   },

@@ -80,18 +80,19 @@ export function createSenders({ createPool, isApart }: SendersOptions): Senders 
 
   /** Shows the pool of a sender a bounded load of the others. */
   function hear(now: number, { pool }: KnownSender, others: readonly KnownSender[]): void {
-    const own = [...endpoints].map((name) => ({ name, ...pool.endpoint(name).ownWork(now) }));
+    const own = [...endpoints].map((name) => ({ name, ...pool.endpoint(name).takeReport(now) }));
     const all = sumOf(own);
     const most = maxOtherLoad / Math.max(1, own.length);
-    for (const { name } of own) {
+    for (const { name, capacityTokens } of own) {
       const theirs = others.map((other): Load => {
-        const { aheadTokens, underWay } = other.pool.endpoint(name).ownWork(now);
+        const { aheadTokens, underWay } = other.pool.endpoint(name).takeReport(now);
         return {
           aheadTokens: Math.min(aheadTokens, all.aheadTokens * most),
           underWay: Math.min(underWay, all.underWay * most),
         };
       });
-      pool.endpoint(name).heard('others', sumOf(theirs));
+      // Its own size of the cache, which stays as it is.
+      pool.endpoint(name).heard('others', { ...sumOf(theirs), steps: 0, capacityTokens });
     }
   }
 

@@ -64,7 +64,7 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
     takeReport: (now) => {
       const isRepeated = now - reportedAt >= repeatMs;
       const endpoints = [...new Map([...(isRepeated ? busy : []), ...changed])].flatMap(([key, place]) => {
-        const own = pools.get(place.pool)?.endpoint(place.endpoint).ownWork(now);
+        const own = pools.get(place.pool)?.endpoint(place.endpoint).takeReport(now);
         if (own === undefined || own.underWay === 0) busy.delete(key);
         else busy.set(key, place);
         return own === undefined ? [] : [{ ...place, ...own }];
@@ -80,10 +80,10 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
       const other = others.get(replica) ?? { heardAt: now, work: new Map<string, PoolPlace>() };
       others.set(replica, other);
       other.heardAt = now;
-      for (const { pool, endpoint, ...work } of endpoints) {
+      for (const { pool, endpoint, ...reported } of endpoints) {
         const key = keyOf({ pool, endpoint });
-        of(pool).endpoint(endpoint).heard(replica, work);
-        if (work.underWay === 0) other.work.delete(key);
+        of(pool).endpoint(endpoint).heard(replica, reported);
+        if (reported.underWay === 0) other.work.delete(key);
         else other.work.set(key, { pool, endpoint });
       }
       for (const { pool, endpoint, prompt } of prompts) of(pool).sentByOther(now, { name: endpoint, prompt });
