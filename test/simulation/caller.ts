@@ -19,6 +19,10 @@ export interface Call {
   /** Undefined: no head has come. */
   readonly status: () => number | undefined;
   readonly body: () => string;
+  /** What the service has written of the answer, whether or not it has reached the caller. */
+  readonly written: () => string;
+  /** When the first of the answer came. */
+  readonly headAt: () => number | undefined;
   readonly end: () => CallEnd;
   readonly endedAt: () => number;
   /** Breaks the connection from the service's side. */
@@ -28,6 +32,8 @@ export interface Call {
 /** Bytes between service and caller, above which the way is full. */
 const fullBytes = 4_096;
 const wayMs = 0.3;
+/** In so many parts a slow body arrives. */
+const uploadParts = 4;
 
 /**
  * Sends a request to a service. The way between the two takes a moment, keeps the order, and fills up in front of a slow
@@ -49,7 +55,9 @@ export function call(
   const startedAt = scheduler.now();
   const controller = new AbortController();
   const pieces: string[] = [];
+  const written: string[] = [];
   let status: number | undefined;
+  let headAt: number | undefined;
   let end: CallEnd = 'open';
   let endedAt = 0;
   let isLost = false;
@@ -101,7 +109,7 @@ export function call(
   const exchange: Exchange = {
     head: {
       ...{ method: 'POST', path: answerPaths[event.surface] },
-      ...{ header: (name) => headers[name], address: '192.0.2.1' },
+      ...{ header: (name) => headers[name], address: `192.0.2.${event.key + 1}` },
     },
     signal: controller.signal,
     body: (limit, upload) =>
@@ -113,8 +121,16 @@ export function call(
         }
         upload?.begin(reject);
         controller.signal.addEventListener('abort', () => reject(controller.signal.reason));
-        program.deliver(0.2, () => {
-          const bytes = new Uint8Array(Buffer.from(text));
+        const bytes = new Uint8Array(Buffer.from(text));
+        const { ms = 0.2, stalls = false } = event.upload ?? {};
+        for (let part = 1; part < (event.upload === undefined ? 1 : uploadParts); part += 1)
+          program.deliver((ms * part) / uploadParts, () => {
+            if (controller.signal.aborted) return;
+            const arrived = Math.floor((bytes.length * part) / uploadParts);
+            upload?.hold(arrived, arrived);
+          });
+        if (stalls) return;
+        program.deliver(ms, () => {
           try {
             upload?.hold(bytes.length, bytes.length);
             upload?.complete();
@@ -130,6 +146,7 @@ export function call(
       phase = 'over';
       send(body.length, () => {
         status = code;
+        headAt ??= scheduler.now();
         pieces.push(body);
         finish('ended');
       });
@@ -138,11 +155,13 @@ export function call(
       if (phase !== 'open') return;
       phase = 'started';
       send(0, () => {
+        headAt ??= scheduler.now();
         status = code;
       });
     },
     write: (piece) => {
       if (phase !== 'started') return false;
+      written.push(piece);
       send(piece.length, () => void pieces.push(piece));
       return waitingBytes < fullBytes;
     },
@@ -153,6 +172,7 @@ export function call(
     end: (last) => {
       if (phase !== 'started') return;
       phase = 'over';
+      written.push(last);
       send(last.length, () => {
         pieces.push(last);
         finish('ended');
@@ -165,6 +185,8 @@ export function call(
     ...{ event, earlier, startedAt },
     status: () => status,
     body: () => pieces.join(''),
+    written: () => written.join(''),
+    headAt: () => headAt,
     end: () => end,
     endedAt: () => endedAt,
     breakOff: () => {

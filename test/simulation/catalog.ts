@@ -15,8 +15,17 @@ export const prices = tinyPrices;
 /** Of a search of the web: about that of a short answer. */
 export const searchPrice = 7_000_001n;
 
-/** A catalog of two models on these backends. `factor`: of the prices. */
-export function snapshotWith(backends: readonly ('a' | 'b')[], factor: number, version: string): Snapshot {
+/** Requests that each endpoint takes at a time from a service. */
+export const endpointPlaces = 40;
+
+/** The window of models, tokens. A narrow one has no room for a message without a cap of its own. */
+export const windows = { usual: 8_192, narrow: 4_000 } as const;
+
+/** A catalog of two models on these backends. `factor`: of the prices. `window`: of the models. */
+export function snapshotWith(
+  backends: readonly ('a' | 'b')[],
+  { factor, window, version }: { readonly factor: number; readonly window: number; readonly version: string },
+): Snapshot {
   const scaled = {
     prompt: prices.prompt * BigInt(factor),
     completion: prices.completion * BigInt(factor),
@@ -25,13 +34,17 @@ export function snapshotWith(backends: readonly ('a' | 'b')[], factor: number, v
   const routes = (model: string) =>
     backends.map((backend) => ({
       ...routeOf(backend, { id: `${model}@${backend}` }),
-      backend: { ...routeOf(backend).backend, engine: backend === 'a' ? ('vllm' as const) : ('sglang' as const) },
+      backend: {
+        ...routeOf(backend).backend,
+        engine: backend === 'a' ? ('vllm' as const) : ('sglang' as const),
+        maxConcurrentRequestsPerEndpoint: endpointPlaces,
+      },
     }));
   return snapshotOf(
     [
-      modelOf(routes('tiny'), { prices: scaled }),
+      modelOf(routes('tiny'), { prices: scaled, contextLength: window }),
       modelOf(routes('thinker'), {
-        ...{ id: 'demo/thinker', prices: scaled, hedging: 'Auto' },
+        ...{ id: 'demo/thinker', prices: scaled, contextLength: window, hedging: 'Auto' },
         reasoning: { mode: 'Always', efforts: [] },
       }),
     ],

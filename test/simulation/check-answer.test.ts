@@ -5,19 +5,20 @@ import type { ReceivedChoice } from './received-choice.ts';
 
 const expected = (text: string, json?: string): ChoiceAnswer =>
   ({
-    ...{ content: text, reasoning: '' },
+    ...{ content: text, reasoning: '', finishReason: 'stop' },
     calls: json === undefined ? [] : [{ name: 'look', arguments: json }],
   }) as unknown as ChoiceAnswer;
 
 const received = (text: string, json?: string): ReceivedChoice => ({
-  ...{ text, reasoning: '', roles: 1, finishes: 1 },
+  ...{ text, reasoning: '', roles: 1, finishes: 1, finish: undefined },
   calls: new Map(json === undefined ? [] : [[0, { name: 'look', arguments: json }]]),
 });
 
-const messages = { surface: 'messages', stream: true } as const;
-const chat = { surface: 'chat', stream: true } as const;
-const responses = { surface: 'responses', stream: false } as const;
-const inOnePiece = { surface: 'messages', stream: false } as const;
+const plain = { search: undefined, maxTokens: undefined };
+const messages = { surface: 'messages', stream: true, ...plain } as const;
+const chat = { surface: 'chat', stream: true, ...plain } as const;
+const responses = { surface: 'responses', stream: false, ...plain } as const;
+const inOnePiece = { surface: 'messages', stream: false, ...plain } as const;
 
 it.each([
   ['the text of a whole answer', chat, true, received('ab'), expected('ab'), true],
@@ -35,5 +36,9 @@ it.each([
   ['a beginning of arguments', messages, false, received('', '{"a"'), expected('', '{"a":1}'), true],
   ['a call that was not asked for', messages, false, received('', '{}'), expected(''), false],
 ] as const)('compares with the expected answer %s', (_, event, isWhole, choice, answer, isSame) => {
-  expect(differenceOf(choice, answer, { event, isWhole }) === undefined).toBe(isSame);
+  const finish = { chat: 'stop', messages: 'end_turn', responses: 'completed' }[event.surface];
+  expect(differenceOf({ ...choice, finish }, answer, { event, isWhole }) === undefined).toBe(isSame);
+  expect(differenceOf({ ...choice, finish: 'length' }, answer, { event, isWhole }) === undefined).toBe(
+    isSame && !isWhole,
+  );
 });

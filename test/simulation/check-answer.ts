@@ -1,3 +1,4 @@
+import type { Surface } from '../../src/core/dialect.ts';
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import { isJsonObject, parsedOr } from '../programmable-engine/json-value.ts';
 import type { RequestEvent } from './events.ts';
@@ -7,7 +8,13 @@ import type { ReceivedChoice } from './received-choice.ts';
 export function differenceOf(
   choice: ReceivedChoice,
   expected: ChoiceAnswer | undefined,
-  { event, isWhole }: { readonly event: Pick<RequestEvent, 'surface' | 'stream'>; readonly isWhole: boolean },
+  {
+    event,
+    isWhole,
+  }: {
+    readonly event: Pick<RequestEvent, 'surface' | 'stream' | 'search' | 'maxTokens'>;
+    readonly isWhole: boolean;
+  },
 ): string | undefined {
   if (expected === undefined) return 'was not asked for';
   const text = expected.content as unknown as string;
@@ -31,8 +38,18 @@ export function differenceOf(
     if (!isSame) return `call ${index} has ${got.slice(0, 80)} in place of ${wanted.slice(0, 80)}`;
   }
   if (isWhole && choice.calls.size !== expected.calls.length) return `${choice.calls.size} calls`;
-  return undefined;
+  // The cap of all calls of the model together may end it after a search.
+  if (event.search !== undefined && event.maxTokens !== undefined) return undefined;
+  const finish = finishes[event.surface](expected.finishReason);
+  return !isWhole || choice.finish === finish ? undefined : `finishes with ${choice.finish} in place of ${finish}`;
 }
+
+/** How each surface says why an answer ends that has ended for this reason at its engine. */
+const finishes: Readonly<Record<Surface, (reason: string) => string>> = {
+  chat: (reason) => reason,
+  messages: (reason) => (reason === 'stop' ? 'end_turn' : reason === 'length' ? 'max_tokens' : 'tool_use'),
+  responses: (reason) => (reason === 'length' ? 'max_output_tokens' : 'completed'),
+};
 
 /**
  * The arguments of a call in a whole answer. The caller's cap may have cut them. Chat and responses pass on what is left.

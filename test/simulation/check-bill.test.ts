@@ -10,18 +10,29 @@ const row = (fields: Partial<BilledRow> = {}): BilledRow => ({
   ...fields,
 });
 const served = (fields: Partial<Served> = {}): Served => ({
-  ...{ event: { choices: 1, maxTokens: undefined, search: undefined } },
-  ...{ completionTokens: 10, promptTokens: new Set([100]), isContinued: false, searches: { got: 0, made: 0 } },
+  ...{ event: { choices: 1, maxTokens: undefined, search: undefined, directive: undefined } },
+  ...{
+    completionTokens: 10,
+    promptTokens: new Set([100]),
+    isContinued: false,
+    written: undefined,
+    searches: { got: 0, made: 0 },
+    factors: [1],
+  },
   ...fields,
 });
 const search = { rounds: [2], outcome: 'found', maxUses: undefined, struckRound: 0, follows: false } as const;
 const searching = (got: number, made: number): Served =>
-  served({ event: { choices: 1, maxTokens: undefined, search }, searches: { got, made } });
-const capped = served({ event: { choices: 1, maxTokens: 9, search: undefined }, completionTokens: 12 });
+  served({ event: { choices: 1, maxTokens: undefined, search, directive: undefined }, searches: { got, made } });
+const capped = served({
+  event: { choices: 1, maxTokens: 9, search: undefined, directive: undefined },
+  completionTokens: 12,
+});
 
 it.each([
   ['the price of a whole answer', row(), served(), undefined],
-  ['three times as much, after a change of prices', row({ cost: 3n * tokens }), served(), undefined],
+  ['three times as much, after a change of prices', row({ cost: 3n * tokens }), served({ factors: [3] }), undefined],
+  ['the price of another catalog', row({ cost: 3n * tokens }), served({ factors: [1, 2] }), 'for {'],
   ['a little more', row({ cost: tokens + 1n }), served(), `${tokens + 1n} for {`],
   ['anything for a failure', row({ kind: 'failed', cost: tokens }), served(), 'for an answer that failed'],
   ['nothing for a failure', row({ kind: 'failed', cost: 0n }), served(), undefined],
@@ -30,7 +41,25 @@ it.each([
   ['more than the cap', row({ kind: 'interrupted' }), capped, 'past the cap of 9'],
   ['an estimate above the cap', row({ countedBy: 'estimate' }), capped, undefined],
   ['another prompt', row(), served({ promptTokens: new Set([98, 99]) }), '100 prompt tokens in place of 98 or 99'],
-  ['another prompt, continued', row(), served({ promptTokens: new Set([98]), isContinued: true }), undefined],
+  ['a smaller prompt, continued', row(), served({ promptTokens: new Set([101]), isContinued: true }), undefined],
+  [
+    'a larger prompt, continued',
+    row(),
+    served({ promptTokens: new Set([99]), isContinued: true }),
+    '100 prompt tokens of 99',
+  ],
+  ['a larger prompt, estimated', row({ countedBy: 'estimate' }), served({ promptTokens: new Set([84]) }), undefined],
+  [
+    'a far larger one',
+    row({ countedBy: 'estimate' }),
+    served({ promptTokens: new Set([82]) }),
+    '100 prompt tokens of 99',
+  ],
+  ['what was written', row({ kind: 'interrupted' }), served({ written: 10 }), undefined],
+  ['more than was written', row({ kind: 'interrupted' }), served({ written: 9 }), 'with 9 written'],
+  ['less than was written', row({ kind: 'cancelled' }), served({ written: 11 }), 'with 11 written'],
+  ['less, continued', row({ kind: 'cancelled' }), served({ written: 11, isContinued: true }), undefined],
+  ['more, continued', row({ kind: 'cancelled' }), served({ written: 9, isContinued: true }), 'with 9 written'],
   ['two searches', row({ usage: searched, cost: tokens + 2n * searchPrice }), searching(2, 2), undefined],
   ['two searches at three prices', row({ usage: searched, cost: tokens + 3n * searchPrice }), searching(2, 2), 'for {'],
   ['one search too many', row({ usage: searched, cost: tokens + 2n * searchPrice }), searching(1, 1), 'for 1 to 1'],

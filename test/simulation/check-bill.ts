@@ -7,19 +7,20 @@ export type BilledRow = Pick<SettledRequest, 'kind' | 'usage' | 'cost' | 'counte
 
 /** What a bill is compared with. */
 export interface Served {
-  readonly event: Pick<RequestEvent, 'choices' | 'maxTokens' | 'search'>;
+  readonly event: Pick<RequestEvent, 'choices' | 'maxTokens' | 'search' | 'directive'>;
   /** Output tokens of the whole answer. */
   readonly completionTokens: number;
   /** The sizes that the prompts of all calls of the model can have together. */
   readonly promptTokens: ReadonlySet<number>;
   /** Whether an engine has continued what another one began. */
   readonly isContinued: boolean;
+  /** Output tokens that the service has written of a stream. Undefined: the answer is whole, or its text is not what the model said. */
+  readonly written: number | undefined;
+  /** The factors of prices that a catalog in force had. */
+  readonly factors: readonly number[];
   /** Searches with a result: that the caller got, and that the provider made. They differ where an answer has not reached its caller whole. */
   readonly searches: { readonly got: number; readonly made: number };
 }
-
-/** The factors of prices that a catalog of a world may have. */
-const factors = [1, 2, 3];
 
 const isFree = ({ kind }: BilledRow): boolean => kind === 'failed' || kind === 'incomplete' || kind === 'service-lost';
 
@@ -33,10 +34,10 @@ export function billFaults(row: BilledRow, served: Served): readonly string[] {
   const { event } = served;
   const faults: string[] = [];
   const searched = BigInt(webSearches) * searchPrice;
-  const isPrice = factors.some((factor) => BigInt(factor) * tokenCost(usage) + searched === cost);
+  const isPrice = served.factors.some((factor) => BigInt(factor) * tokenCost(usage) + searched === cost);
   if (kind !== 'failed' && kind !== 'incomplete' && !isPrice) faults.push(`${cost} for ${JSON.stringify(usage)}`);
   if (isFree(row) && cost !== 0n) faults.push(`${cost} for an answer that ${kind}`);
-  faults.push(...searchedFaults(row, served));
+  faults.push(...searchedFaults(row, served), ...promptFaults(row, served), ...writtenFaults(row, served));
   const isOne = event.choices === 1 || row.attempts === 1;
   const most = served.completionTokens * (countedBy === 'engine' ? 1 : 2);
   if (isOne && completionTokens > most) faults.push(`${completionTokens} output tokens of ${served.completionTokens}`);
@@ -58,9 +59,33 @@ function searchedFaults({ kind, usage }: BilledRow, { event, searches }: Served)
     : [`${webSearches} searches of a request that ${kind}, for ${least} to ${most}`];
 }
 
-function exactly({ usage }: BilledRow, { completionTokens, promptTokens, isContinued }: Served): readonly string[] {
+/** Estimates suppose longer tokens than these engines have, and rather err low. */
+const estimated = 1.2;
+
+/** Nobody pays for more than the prompt, whoever has continued the answer. */
+function promptFaults({ usage, countedBy }: BilledRow, { event, promptTokens }: Served): readonly string[] {
+  const most = Math.ceil(Math.max(...promptTokens) * (countedBy === 'engine' ? 1 : estimated));
+  return event.search === undefined && usage.promptTokens > most
+    ? [`${usage.promptTokens} prompt tokens of ${most}`]
+    : [];
+}
+
+/** An answer that is not complete costs what was written of it: after a continuation no more, and else exactly that. */
+function writtenFaults({ kind, usage }: BilledRow, { written, isContinued }: Served): readonly string[] {
+  if (written === undefined || kind === 'completed' || kind === 'failed') return [];
+  const { completionTokens } = usage;
+  const isWrong = isContinued ? completionTokens > written : completionTokens !== written;
+  return isWrong ? [`${completionTokens} output tokens of a request that ${kind}, with ${written} written`] : [];
+}
+
+function exactly(
+  { usage }: BilledRow,
+  { event, completionTokens, promptTokens, isContinued }: Served,
+): readonly string[] {
   const faults: string[] = [];
-  if (usage.completionTokens !== completionTokens)
+  // What an engine repeats is taken off by an estimate.
+  const isExact = event.directive?.continuationQuirk === undefined;
+  if (isExact && usage.completionTokens !== completionTokens)
     faults.push(`${usage.completionTokens} output tokens in place of ${completionTokens}`);
   // The prompt of an engine that continues has the delivered output, too, and its size there is an estimate.
   if (!isContinued && !promptTokens.has(usage.promptTokens))

@@ -28,6 +28,7 @@ export function answerOfRounds(rounds: readonly HeardRound[], sources: number): 
   return {
     promptTokens: rounds.reduce((sum, { promptTokens }) => sum + Math.max(...promptTokens), 0),
     completionTokens: rounds.reduce((sum, { completionTokens }) => sum + completionTokens, 0),
+    lengths: rounds.map(({ completionTokens }) => completionTokens),
     choices: [
       {
         reasoning: rounds.map(({ said }) => said.reasoning).join(''),

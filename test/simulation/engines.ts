@@ -139,7 +139,10 @@ export function createEngine(
 }
 
 /** How every engine answers a request. What else its directive has is for the engine that `on` names. */
-const manners = ['words', 'reasoningWords', 'reasoning', 'usage', 'usageWhere', 'script'] as const;
+const manners = [
+  ...(['words', 'reasoningWords', 'reasoning', 'usage', 'usageWhere', 'continuousUsage', 'script'] as const),
+  ...(['continuation', 'continuationQuirk'] as const),
+] as const;
 
 const askedIn = (messages: readonly ChatMessage[]): JsonObject =>
   objectOr(messages.findLast(({ role }) => role === 'user')?.asked);

@@ -46,6 +46,8 @@ export interface RequestEvent {
   readonly trace: 'plain' | 'summary' | 'sealed' | undefined;
   /** The caller leaves so long after its request. */
   readonly leavesAfterMs: number | undefined;
+  /** The body arrives for so long. `stalls`: it never arrives whole. */
+  readonly upload?: { readonly ms: number; readonly stalls: boolean } | undefined;
   /** How fast the caller reads, bytes for each millisecond. Undefined: at once. */
   readonly readsPerMs: number | undefined;
 }
@@ -71,6 +73,9 @@ export type AccountEvent =
       readonly status: 'active' | 'suspended' | 'revoked';
     }
   | { readonly kind: 'budget'; readonly at: number; readonly key: number; readonly picoUsd: string }
+  | { readonly kind: 'expiry'; readonly at: number; readonly key: number; readonly inMs: number }
+  /** The key ends so much later. From now on, half of its requests come with the key that replaces it. */
+  | { readonly kind: 'rotate'; readonly at: number; readonly key: number; readonly overlapMs: number }
   | {
       readonly kind: 'workspace-status';
       readonly at: number;
@@ -80,7 +85,8 @@ export type AccountEvent =
 
 export type OperatorEvent =
   | AccountEvent
-  | { readonly kind: 'prices'; readonly at: number; readonly factor: number }
+  /** `window`: whether the models have a narrow one from now on. */
+  | { readonly kind: 'prices'; readonly at: number; readonly factor: number; readonly window?: 'narrow' }
   | { readonly kind: 'retire'; readonly at: number; readonly backend: 'a' | 'b'; readonly forMs: number };
 
 export type FaultEvent =
@@ -154,6 +160,10 @@ export interface WorldPlan {
   readonly searchProvider: SearchTrouble;
   /** Milliseconds since the Unix epoch. */
   readonly startsAt: number;
+  /** How long a message between a service and the thread of its store takes. Absent: as good as no time. */
+  readonly storeMs?: number;
+  /** How long rows are kept. Absent: longer than the world lasts. */
+  readonly retentionHours?: number;
   readonly events: readonly WorldEvent[];
 }
 

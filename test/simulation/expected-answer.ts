@@ -140,8 +140,9 @@ function toolsOf(tools: readonly (object | undefined)[], choice: object): object
 export interface ExpectedAnswer {
   readonly choices: readonly ChoiceAnswer[];
   readonly promptTokens: number;
-  /** Of all choices. */
+  /** Of all choices, and of each. */
   readonly completionTokens: number;
+  readonly lengths: readonly number[];
 }
 
 /** The answer that every engine gives to a request without web search, as long as it is not broken. */
@@ -153,9 +154,9 @@ export function expectedAnswer(event: RequestEvent): ExpectedAnswer {
   const answer = prepareAnswer(readChatRequest(asChat, messages, behaviour), {
     ...{ behaviour, contextLength: 8192, memory: createPromptMemory(), idPrefix: '', serial: 0, created: 0 },
   });
+  const lengths = answer.choices.map((choice) => choiceTokens(choice).completion);
   return {
-    choices: answer.choices,
-    promptTokens: answer.promptTokens,
-    completionTokens: answer.choices.reduce((sum, choice) => sum + choiceTokens(choice).completion, 0),
+    ...{ choices: answer.choices, promptTokens: answer.promptTokens, lengths },
+    completionTokens: lengths.reduce((sum, tokens) => sum + tokens, 0),
   };
 }

@@ -2,15 +2,21 @@ import { parseUsd } from '../../src/core/money.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
 import { listRequests } from '../../src/books/ledger/list-requests.ts';
 import { verifyLedger } from '../../src/books/ledger/verify-ledger.ts';
+import type { JsonObject } from '../programmable-engine/json-value.ts';
 import type { Call } from './caller.ts';
 import { billFaults } from './check-bill.ts';
 import { differenceOf } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
+import { writtenTokens } from './check-delivered.ts';
 import { placeTriedTwice } from './check-attempts.ts';
-import { pastBudget } from './check-budget.ts';
+import { catalogsInForce, type MadeCatalog } from './check-catalog.ts';
 import { fundsFaults } from './check-funds.ts';
 import { healedMs, mustRefuse, stopDelayMs } from './check-stopped.ts';
-import { isRequest } from './events.ts';
+import { toldFaults } from './check-told.ts';
+import { isRequest, type RequestEvent } from './events.ts';
+import { leftoversOf, reservationsLeft } from './leftovers.ts';
+import { createMoneyInvariants } from './money-invariants.ts';
+import { createStatusInvariants } from './status-invariants.ts';
 import { type ExpectedAnswer, expectedAnswer } from './expected-answer.ts';
 import { canary, queriesOf } from './searches.ts';
 import {
@@ -24,7 +30,7 @@ import {
 } from './check-searches.ts';
 import { readAnswer } from './received-answer.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
-import { tightBudget, type World } from './world-view.ts';
+import type { World } from './world-view.ts';
 
 /** A promise that was not kept. */
 export interface Violation {
@@ -34,6 +40,9 @@ export interface Violation {
   /** The request that it is about. */
   readonly request: number | undefined;
 }
+
+/** Notes that a promise was not kept. */
+export type Violate = (invariant: string, text: string, request?: number) => void;
 
 export interface Invariants {
   /** After every event. */
@@ -45,8 +54,6 @@ export interface Invariants {
   readonly violations: () => readonly Violation[];
 }
 
-/** How far a wall clock is set in a world, at most. */
-const mostJumpMs = 12_000;
 /** Rows that are older are read when all rows are. */
 const newRowsMs = 180_000;
 
@@ -56,7 +63,7 @@ export function createInvariants(world: World): Invariants {
   const requests = world.plan.events.filter(isRequest);
   const open = new Set<Call>();
   const checked = new Set<Call>();
-  const told = new Map<string, { readonly cost: bigint; readonly request: number }>();
+  const told = new Map<string, { readonly cost: bigint; readonly usage: JsonObject; readonly event: RequestEvent }>();
   /** Searches with a result that reached the caller, by request. */
   const received = new Map<number, number>();
   let seen = 0;
@@ -66,6 +73,9 @@ export function createInvariants(world: World): Invariants {
     violations.push({ invariant, text, atMs: scheduler.now(), request });
     scheduler.log.write(`VIOLATION ${invariant} ${request === undefined ? '' : `r${request} `}${text}`);
   }
+
+  const statuses = createStatusInvariants(world, violate);
+  const money = createMoneyInvariants(world, violate);
 
   const isCalm = (from: number, until: number): boolean =>
     world.spells.every(([begin, end]) => end < from || begin > until);
@@ -97,16 +107,20 @@ export function createInvariants(world: World): Invariants {
         if (wrong !== undefined) violate('answer', `choice ${index}: ${wrong}`, event.id);
       }
       if (event.search !== undefined) checkSearches(call, answer);
+      const isTold = event.surface !== 'chat' || !event.stream || event.includeUsage;
+      if (answer.end === 'whole' && (answer.usage !== undefined) !== isTold)
+        violate('usage', isTold ? 'the answer has no usage' : 'the answer has a usage', event.id);
       if (answer.end === 'whole' && answer.choices.size !== event.choices)
         violate('answer', `${answer.choices.size} choices in place of ${event.choices}`, event.id);
-      if (answer.id !== undefined && answer.cost !== undefined) {
+      if (answer.id !== undefined && answer.usage !== undefined && answer.cost !== undefined) {
         const cost = parseUsd(answer.cost);
         if (cost === undefined) violate('money', `the cost ${answer.cost} is no amount`, event.id);
-        else told.set(answer.id, { cost, request: event.id });
+        else told.set(answer.id, { cost, usage: answer.usage, event });
       }
     }
     if (event.surface === 'responses' && !world.plan.responses && ![404, undefined].includes(call.status()))
       violate('surface', `status ${call.status()} where it is off`, event.id);
+    statuses.checkStatus(call);
     checkStopped(call, isSuccess);
     checkFailure(call, answer);
   }
@@ -153,6 +167,7 @@ export function createInvariants(world: World): Invariants {
     if (world.engineSpells.some(([begin, end]) => end + 60_000 >= call.startedAt && begin <= call.endedAt())) return;
     const status = call.status() ?? 0;
     const isFailure = status >= 500 || answer?.end === 'error' || call.end() === 'broken';
+    if (answer?.end === 'error' && mayNotContinue(call.event)) return;
     if (
       isFailure &&
       couldBeServed(call.event, {
@@ -163,6 +178,10 @@ export function createInvariants(world: World): Invariants {
     )
       violate('availability', `status ${status}: ${call.body().slice(-300)}`, call.event.id);
   }
+
+  /** Where engines do not continue as others do, an answer that has begun may break off. */
+  const mayNotContinue = ({ directive }: RequestEvent): boolean =>
+    directive?.continuation !== undefined || directive?.continuationQuirk !== undefined;
 
   const rowsOfLedger = new Map<string, SettledRequest>();
 
@@ -199,7 +218,7 @@ export function createInvariants(world: World): Invariants {
     for (const text of world.wrongCorrections.splice(0)) violate('correction', text);
     for (const row of rows) rowsOfLedger.set(row.requestId, row);
     checkRows(rows);
-    checkBudgets();
+    if (how === 'all') money.checkMoney([...rowsOfLedger.values()]);
     checkAttempts();
   }
 
@@ -212,27 +231,11 @@ export function createInvariants(world: World): Invariants {
       const call = callOf(number);
       if (call !== undefined) checkBill(row, call);
     }
-    for (const [id, { cost, request }] of told) {
+    for (const [id, { cost, usage, event }] of told) {
       const row = rowsOfLedger.get(id);
-      if (row !== undefined && row.cost !== cost) violate('money', `told ${cost}, billed ${row.cost}`, request);
-    }
-  }
-
-  /** Without a fault, a key whose budget of a day is spent serves no request that comes later. */
-  function checkBudgets(): void {
-    const { events } = world.plan;
-    const hasJump = events.some(({ kind }) => kind === 'clock-jump');
-    const knownAfterMs = stopDelayMs + (hasJump ? mostJumpMs : 0);
-    for (const [number, { id }] of world.keys.entries()) {
-      const isChanged = events.some((event) => event.kind === 'budget' && event.key === number);
-      if (number >= 4 || number % 2 === 0 || isChanged) continue;
-      const rows = [...rowsOfLedger.values()].filter(({ keyId }) => keyId === id);
-      for (const row of pastBudget(rows, { limit: tightBudget, knownAfterMs })) {
-        const call = callOf(Number(row.correlationId.slice(1)));
-        if (call === undefined || !isCalm(call.startedAt - healedMs, call.startedAt)) continue;
-        violate('budget', `key ${number} is served when its budget of the day is spent`, call.event.id);
-        return;
-      }
+      if (row === undefined) continue;
+      if (row.cost !== cost) violate('money', `told ${cost}, billed ${row.cost}`, event.id);
+      for (const fault of toldFaults(event.surface, usage, row.usage)) violate('usage', fault, event.id);
     }
   }
 
@@ -249,6 +252,9 @@ export function createInvariants(world: World): Invariants {
       violate('attempts', `tried twice at ${place}: ${places.join(', ')}`, call.event.id);
     }
   }
+
+  const inForce = (call: Call): readonly MadeCatalog[] =>
+    catalogsInForce(world.catalogs, { startedAt: call.startedAt, endedAt: call.endedAt() }, world.pauses);
 
   const billed = new Set<string>();
 
@@ -268,7 +274,9 @@ export function createInvariants(world: World): Invariants {
       completionTokens: expected.completionTokens,
       promptTokens: rounds.length === 0 ? new Set([expected.promptTokens]) : promptSums(rounds),
       isContinued: world.attempts.get(row.requestId)?.some(({ start }) => start.reason === 'resume') === true,
+      written: writtenTokens(event, call.written()),
       searches: { got, made: isWhole ? got : made },
+      factors: inForce(call).map(({ factor }) => factor),
     });
     for (const fault of faults) violate('bill', fault, event.id);
   }
@@ -281,19 +289,8 @@ export function createInvariants(world: World): Invariants {
 
   async function checkRest(): Promise<void> {
     for (const call of world.calls) if (call.end() === 'open') violate('rest', 'the request has no end', call.event.id);
-    for (const service of world.services) {
-      if (service === undefined) {
-        violate('rest', 'a service does not run');
-        continue;
-      }
-      if (!service.isReady()) violate('rest', `service ${service.number} is not ready`);
-      for (const [what, count] of Object.entries(service.leftovers()))
-        if (count !== 0) violate('rest', `service ${service.number} has ${count} ${what} left`);
-    }
-    for (const engine of world.engines.values())
-      if (engine.open() > 0) violate('rest', `${engine.open()} calls are open at ${engine.name}`);
-    for (const [hash, { places, reserved }] of world.valkey?.underWay() ?? [])
-      if (places > 0 || reserved > 0) violate('rest', `Valkey counts ${places} requests and ${reserved} for ${hash}`);
+    for (const fault of leftoversOf(world)) violate('rest', fault);
+    statuses.checkLimits();
     await checkBooks('all');
     await checkDurable();
     for (const [path, bytes] of world.disk.contents())
@@ -308,9 +305,12 @@ export function createInvariants(world: World): Invariants {
       return;
     }
     for (const fault of await fundsFaults(world, database.queries)) violate('funds', fault);
+    for (const fault of await reservationsLeft(world, database)) violate('rest', fault);
     const rows = await listRequests(database.queries, {}, 100_000);
-    const known = new Set(rows.map(({ requestId }) => requestId));
-    for (const [id, { request }] of told) if (!known.has(id)) violate('money', 'told a cost, and has no row', request);
+    // Where rows are removed, those count that were there.
+    const removed = world.plan.retentionHours === undefined ? [] : rowsOfLedger.keys();
+    const known = new Set([...removed, ...rows.map(({ requestId }) => requestId)]);
+    for (const [id, { event }] of told) if (!known.has(id)) violate('money', 'told a cost, and has no row', event.id);
     const { entries } = await database.queries
       .selectFrom('audit')
       .select((row) => row.fn.countAll<bigint>().as('entries'))

@@ -6,11 +6,15 @@ import { makePlan } from './make-plan.ts';
 import { onPostgres } from './postgres.ts';
 import { digestOf, runWorld } from './run-world.ts';
 import { shrink } from './shrink.ts';
+import { writeSituations } from './situations.ts';
+import { countCoverage } from './source-coverage.ts';
 
-const usage = `npm run simulate -- [--seed N] [--hours H | --until-failure] [--requests N] [--shrink] [--postgres URL]
+const usage = `npm run simulate -- [--seed N] [--hours H | --until-failure] [--requests N] [--shrink] [--situations]
+  [--postgres URL]
 
 Simulates virtual hours of a gateway, each with its own seed from N on, and checks that no invariant is violated. --shrink
-looks for the smallest plan that still fails, and writes it to test/simulation/regressions.
+looks for the smallest plan that still fails, and writes it to test/simulation/regressions. --situations lists the pairs of an
+event and an open state that never occurred, and the lines of src that were never reached.
 `;
 const { values } = parseArgs({
   options: {
@@ -20,6 +24,7 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '520' },
     'until-failure': { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
+    situations: { type: 'boolean', default: false },
     postgres: { type: 'string' },
   },
 });
@@ -31,8 +36,11 @@ const seed = Number(values.seed);
 const hours = values['until-failure'] ? Infinity : Number(values.hours);
 const database = values.postgres === undefined ? undefined : onPostgres(values.postgres);
 const digests: string[] = [];
+const situations = new Map<string, number>();
+const coverage = values.situations ? await countCoverage() : undefined;
 let requests = 0;
 let violations = 0;
+let virtualHours = 0;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 // A run that would never end, or a long one, still has its last line.
@@ -46,7 +54,9 @@ for (let hour = 0; hour < hours && !isInterrupted; hour += 1) {
   const plan = makePlan(seed + hour, Number(values.requests));
   const result = await runWorld(plan, database);
   digests.push(result.digest);
+  for (const [name, count] of result.situations) situations.set(name, (situations.get(name) ?? 0) + count);
   requests += result.requests;
+  virtualHours += plan.hours;
   violations += result.violations.length;
   for (const { invariant, text, atMs, request } of result.violations)
     say(
@@ -63,7 +73,8 @@ for (let hour = 0; hour < hours && !isInterrupted; hour += 1) {
   }
   if (values['until-failure'] && violations > 0) break;
 }
+if (coverage !== undefined) for (const line of [...writeSituations(situations), ...(await coverage())]) say(line);
 say(
-  `seed ${seed}: ${digests.length} virtual hours, ${requests} requests, ${violations} violations, log sha256 ${digestOf(digests)}`,
+  `seed ${seed}: ${virtualHours} virtual hours, ${requests} requests, ${violations} violations, log sha256 ${digestOf(digests)}`,
 );
 process.exitCode = violations > 0 ? 1 : 0;

@@ -3,11 +3,24 @@ import { type Surface, surfaces } from '../../src/core/dialect.ts';
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import type { FaultEvent, OperatorEvent, RequestEvent, SearchWish, WorldEvent, WorldPlan } from './events.ts';
+import { revokedKeys } from './accounts.ts';
 import { pairsOf } from './pairs.ts';
+import {
+  halfOf,
+  one,
+  rareEvents,
+  rareKey,
+  rareLength,
+  rareRequest,
+  rareStore,
+  type Rarity,
+  raritiesOf,
+} from './rare-events.ts';
 
 const hourMs = 3_600_000;
 /** A Monday. */
 const monday = Date.UTC(2026, 5, 1);
+const lastOfJune = Date.UTC(2026, 5, 30);
 
 /** How an answer breaks at the engine that answers first. Another endpoint can continue, or answer in its place. */
 const breaks = ['cut', 'reset', 'stall', 'truncate', 'end', 'error', 'error-then-done', 'malformed-then-cut'] as const;
@@ -25,9 +38,6 @@ const mostCandidates = 1_000;
 /** Requests to the responses surface in a world that does not have it. */
 const strays = 5;
 
-/** Keys that are revoked some time in most worlds, while their callers go on. */
-const revokedKeys = [6, 7] as const;
-
 /** The dimensions that are crossed. A value that is here twice is twice as frequent. */
 const dimensions = {
   trace: ['plain', 'summary', 'sealed'],
@@ -40,18 +50,22 @@ const dimensions = {
   model: ['tiny', 'thinker'],
   choices: [1, 1, 2, 3],
   trouble: ['none', 'none', 'break', 'status', 'slow'],
-  usage: ['honest', 'honest', 'honest', 'absent', 'running'],
+  usage: ['honest', 'honest', 'honest', 'absent', 'running', 'at-the-end'],
   leaves: [false, false, false, true],
   reads: ['at once', 'at once', 'slowly'],
 } as const;
 
-const one = <Value>(values: readonly Value[], chance: Chance): Value => values[Math.floor(chance() * values.length)]!;
+/** How engines count: also those that break, or that continue what others have begun. */
+const counts = {
+  honest: {},
+  absent: { usage: 'absent' },
+  running: { usageWhere: 'every-chunk' },
+  'at-the-end': { continuousUsage: false },
+} as const;
 
 function directiveOf(chance: Chance): BehaviourInput | undefined {
   const trouble = one(dimensions.trouble, chance);
-  const usage = one(dimensions.usage, chance);
-  const counted: BehaviourInput =
-    usage === 'absent' ? { usage: 'absent' } : usage === 'running' ? { usageWhere: 'every-chunk' } : {};
+  const counted: BehaviourInput = counts[one(dimensions.usage, chance)];
   // Where no engine can continue, the answer breaks off.
   const on = chance() < everywhereShare ? engineNames : [pick(engineNames, chance)];
   switch (trouble) {
@@ -60,11 +74,11 @@ function directiveOf(chance: Chance): BehaviourInput | undefined {
     case 'slow':
       return { ...counted, on, firstTokenDelayMs: 200 + Math.floor(chance() * 4_000) };
     case 'status':
-      return { on, status: pick(statuses, chance), times: 1 };
+      return { ...counted, on, status: pick(statuses, chance), times: 1 };
     case 'break': {
       const at = one(places, chance);
       const fault = one(breaks, chance);
-      return { on, fault, at: typeof at === 'number' ? { events: at } : at, times: 1 };
+      return { ...counted, on, fault, at: typeof at === 'number' ? { events: at } : at, times: 1 };
     }
   }
 }
@@ -86,9 +100,14 @@ interface Drawing {
   readonly chance: Chance;
   /** The surfaces of the world. */
   readonly served: readonly Surface[];
+  /** What the world has more of. Absent: nothing. */
+  readonly rare?: ReadonlySet<Rarity>;
 }
 
-export function requestOf(id: number, at: number, { chance, served }: Drawing): RequestEvent {
+const none: ReadonlySet<Rarity> = new Set();
+
+export function requestOf(id: number, at: number, from: Drawing): RequestEvent {
+  const { chance, served, rare = none } = from;
   const surface = one(served, chance);
   const ask = one(dimensions.ask, chance);
   const stream = one(dimensions.stream, chance);
@@ -96,7 +115,7 @@ export function requestOf(id: number, at: number, { chance, served }: Drawing): 
   const choices = surface !== 'chat' || ask !== 'text' ? 1 : one(dimensions.choices, chance);
   return {
     ...{ kind: 'request', at, id, surface, model, stream, choices },
-    key: chance() < 0.15 ? one(revokedKeys, chance) : Math.floor(chance() * 6),
+    key: rareKey(rare, chance) ?? (chance() < 0.15 ? one(revokedKeys, chance) : Math.floor(chance() * 6)),
     service: Math.floor(chance() * 4),
     includeUsage: chance() < 0.8,
     ask,
@@ -145,8 +164,8 @@ function requestWithNewPairs(
 
 /** Requests of rich keys at the end of an hour, or of a day: some begin before it and end after it. */
 function requestsAround(end: number, firstId: number, from: Drawing): readonly RequestEvent[] {
-  return Array.from({ length: 8 }, (_, index) => ({
-    ...requestOf(firstId + index, end - 800 + 200 * index, from),
+  return Array.from({ length: 16 }, (_, index) => ({
+    ...requestOf(firstId + index, end - 800 + 100 * index, from),
     key: 2 * Math.floor(from.chance() * 2),
     leavesAfterMs: undefined,
   }));
@@ -173,7 +192,8 @@ function moment(requests: readonly RequestEvent[], length: number, chance: Chanc
   return chance() < 0.8 ? Math.min(length, request.at + chance() * 300) : chance() * length;
 }
 
-function faultOf(at: number, chance: Chance): FaultEvent {
+/** `on`: the kinds that the world has. */
+function faultOf(at: number, on: ReadonlySet<string>, chance: Chance): FaultEvent {
   const service = Math.floor(chance() * 4);
   const forMs = 10 + chance() * chance() * 30_000;
   const kinds: readonly FaultEvent[] = [
@@ -196,10 +216,13 @@ function faultOf(at: number, chance: Chance): FaultEvent {
     { kind: 'partition', at, service, forMs },
     { kind: 'valkey', at, trouble: one(['slow', 'away', 'forgets'] as const, chance), forMs },
   ];
-  return one(kinds, chance);
+  return one(
+    kinds.filter(({ kind }) => on.has(kind)),
+    chance,
+  );
 }
 
-function operatorEventOf(at: number, chance: Chance): readonly OperatorEvent[] {
+function operatorEventOf(at: number, on: ReadonlySet<string>, chance: Chance): readonly OperatorEvent[] {
   const key = Math.floor(chance() * 6);
   const workspace = Math.floor(chance() * 3);
   const kinds: readonly (readonly OperatorEvent[])[] = [
@@ -215,67 +238,98 @@ function operatorEventOf(at: number, chance: Chance): readonly OperatorEvent[] {
       { kind: 'workspace-status', at: at + 5_000 + chance() * 30_000, workspace, status: 'active' },
     ],
     [{ kind: 'budget', at, key, picoUsd: String(1_000_000_000 + Math.floor(chance() * 9_000_000_000)) }],
-    [{ kind: 'prices', at, factor: 1 + Math.floor(chance() * 3) }],
+    [
+      {
+        kind: 'prices',
+        at,
+        factor: 1 + Math.floor(chance() * 3),
+        ...(chance() < 0.2 ? { window: 'narrow' as const } : {}),
+      },
+    ],
     [{ kind: 'retire', at, backend: chance() < 0.5 ? 'a' : 'b', forMs: 5_000 + chance() * 60_000 }],
   ];
-  return one(kinds, chance);
+  return one(
+    kinds.filter(([first]) => first !== undefined && on.has(first.kind)),
+    chance,
+  );
 }
 
-/** The plan of a world that lasts an hour. One hour in three has midnight in it. */
+/** Half of each are in a world. */
+const faultKinds = [
+  ...(['kill', 'dies', 'restart', 'power-cut', 'pause', 'clock-jump', 'disk'] as const),
+  ...(['locked', 'engine', 'dns', 'search', 'partition', 'valkey'] as const),
+];
+const operatorKinds = ['credit', 'correction', 'key-status', 'workspace-status', 'budget', 'prices', 'retire'] as const;
+
+/** The plan of a world that lasts an hour or two. One hour in three has midnight in it. */
 export function makePlan(seed: number, requests = 520): WorldPlan {
   const chance = seededChance(seed);
   const services = 1 + Math.floor(chance() * 4);
-  const startsAt =
-    monday +
-    Math.floor(chance() * 7) * 86_400_000 +
-    (chance() < 0.4 ? (22.6 + chance() * 1.2) * hourMs : chance() * 23 * hourMs);
+  const rare = raritiesOf(chance);
+  const { hours, ...kept } = rareLength(rare);
+  const day = rare.has('end-of-month') ? lastOfJune : monday + Math.floor(chance() * 7) * 86_400_000;
+  const isLate = rare.has('end-of-month') || chance() < 0.4;
+  const startsAt = Math.floor(day + (isLate ? 22.6 + chance() * 1.2 : chance() * 23) * hourMs);
   const responses = chance() < 0.8;
-  const from: Drawing = { chance, served: responses ? surfaces : usualSurfaces };
-  const asked: RequestEvent[] = [];
-  const pairs = new Set<number>();
-  const maxPairs = possiblePairs(from.served);
-  let at = 1_000;
-  while (asked.length < requests) {
-    // Bursts, and silence between them.
-    const burst = 1 + Math.floor(chance() * 30);
-    for (let index = 0; index < burst && asked.length < requests; index += 1) {
-      at += chance() * 120;
-      const id = asked.length + 1;
-      // When no pair is missing, the others are as chance has them.
-      const isCrossed = pairs.size >= maxPairs;
-      const next = isCrossed ? requestOf(id, at, from) : requestWithNewPairs(id, at, { ...from, seen: pairs });
-      for (const pair of isCrossed ? [] : pairsOf(next)) pairs.add(pair);
-      asked.push(next);
-    }
-    at += chance() * ((2 * hourMs * 15) / requests);
-  }
-  for (const boundary of [hourMs, 24 * hourMs]) {
-    const end = boundary - (startsAt % boundary);
-    if (end > 2_000 && end < hourMs) asked.push(...requestsAround(end, asked.length + 1, from));
-  }
+  const from: Drawing = { chance, served: responses ? surfaces : usualSurfaces, rare };
+  const asked = requestsOf({ requests, startsAt, hours }, from);
+  const latest = Math.max(...asked.map(({ at }) => at));
   // Where the surface is off, its path is like any other that does not exist.
   for (let tries = 0; tries < (responses ? 0 : strays); tries += 1)
-    asked.push(requestOf(asked.length + 1, chance() * at, { chance, served: ['responses'] }));
-  const length = Math.max(at, hourMs - 10_000);
-  const events: WorldEvent[] = asked;
+    asked.push(requestOf(asked.length + 1, chance() * latest, { chance, served: ['responses'] }));
+  const length = Math.max(latest, hours * hourMs - 10_000);
+  const events: WorldEvent[] = [...asked, ...rareEvents(rare, asked, chance)];
+  const [faultsOn, operatorsOn] = [halfOf(faultKinds, chance), halfOf(operatorKinds, chance)];
   const calmness = chance();
   const faults = calmness < 0.25 ? 0 : Math.floor(chance() * 24);
-  for (let index = 0; index < faults; index += 1) events.push(faultOf(moment(asked, length, chance), chance));
+  for (let index = 0; index < faults; index += 1) events.push(faultOf(moment(asked, length, chance), faultsOn, chance));
   for (const again of faults > 0 ? (['after-power-cut', 'after-death'] as const) : [])
     if (chance() < 0.5) events.push(...replayOf(moment(asked, length, chance), again, chance));
   for (const key of revokedKeys)
     if (chance() < 0.7) events.push({ kind: 'key-status', at: chance() * length, key, status: 'revoked' });
   const operations = Math.floor(chance() * 16);
   for (let index = 0; index < operations; index += 1)
-    events.push(...operatorEventOf(moment(asked, length, chance), chance));
+    events.push(...operatorEventOf(moment(asked, length, chance), operatorsOn, chance));
   if (operations > 0) {
     const correction = { workspace: Math.floor(chance() * 3), share: 1, forMs: 1_000 } as const;
     events.push({ kind: 'correction', at: moment(asked, length, chance), ...correction });
   }
   return {
-    ...{ seed, hours: 1, services, startsAt: Math.floor(startsAt) },
+    ...{ seed, hours, services, startsAt, ...kept, ...rareStore(rare, chance) },
     ...{ valkey: services > 1 || chance() < 0.3, responses },
     searchProvider: chance() < 0.75 ? 'none' : one(searchTroubles, chance),
     events: events.toSorted((first, second) => first.at - second.at),
   };
+}
+
+/** The requests of a world: in bursts, with silence between them, and at the end of an hour or a day. */
+function requestsOf(
+  { requests, startsAt, hours }: { readonly requests: number; readonly startsAt: number; readonly hours: number },
+  from: Drawing,
+): RequestEvent[] {
+  const { chance, rare = none } = from;
+  const asked: RequestEvent[] = [];
+  const pairs = new Set<number>();
+  const maxPairs = possiblePairs(from.served);
+  let at = 1_000;
+  while (asked.length < requests) {
+    const burst = 1 + Math.floor(chance() * 30);
+    for (let index = 0; index < burst && asked.length < requests; index += 1) {
+      at += chance() * 120;
+      const id = asked.length + 1;
+      // When no pair is missing, the others are as chance has them.
+      const isCrossed = pairs.size >= maxPairs;
+      const drawn = isCrossed ? requestOf(id, at, from) : requestWithNewPairs(id, at, { ...from, seen: pairs });
+      const next = rareRequest(drawn, rare, chance);
+      // A changed one has lost some of its pairs.
+      for (const pair of isCrossed || next !== drawn ? [] : pairsOf(next)) pairs.add(pair);
+      asked.push(next);
+    }
+    at += chance() * ((2 * hours * hourMs * 15) / requests);
+  }
+  for (const boundary of [hourMs, 24 * hourMs]) {
+    const end = boundary - (startsAt % boundary);
+    if (end > 2_000 && end < hours * hourMs) asked.push(...requestsAround(end, asked.length + 1, from));
+  }
+  return asked;
 }

@@ -2,6 +2,9 @@ import { type Authorship, Refusal } from '../../src/books/core/administration.ts
 import { creditWorkspace } from '../../src/books/accounts/credits.ts';
 import { changeKey } from '../../src/books/accounts/change-keys.ts';
 import { createKey } from '../../src/books/accounts/keys.ts';
+import { newKey } from '../../src/books/accounts/key-text.ts';
+import { rotateKey } from '../../src/books/accounts/rotate-key.ts';
+import { setTagBudget } from '../../src/books/accounts/tag-budgets.ts';
 import { reservedFor } from '../../src/books/accounts/reservations.ts';
 import { changeWorkspace, createWorkspace, findWorkspace } from '../../src/books/accounts/workspaces.ts';
 import type { OpenDatabase } from '../../src/books/databases/database.ts';
@@ -11,7 +14,9 @@ import type { AccountEvent, WorldPlan } from './events.ts';
 import { createProgram, type Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { WorldDatabase } from './world-database.ts';
-import { tightBudget, type WorldKey } from './world-view.ts';
+import { keyPlans, tagBudget, unknownKey, workspaces } from './accounts.ts';
+import type { KeyState, StateChange } from './key-states.ts';
+import type { BalanceChange, WorldKey } from './world-view.ts';
 
 /** The program with which an operator changes accounts: it has the database open, as a command of `weir` has. */
 export interface Operator {
@@ -20,6 +25,8 @@ export interface Operator {
   readonly workspaceIds: readonly string[];
   /** Of keys that were stopped, themselves or with their workspace, by number: when the change was durable. */
   readonly stoppedAt: ReadonlyMap<number, number>;
+  readonly changes: readonly StateChange[];
+  readonly balanceChanges: readonly BalanceChange[];
   /** Changes that were made. */
   readonly mutations: () => number;
   readonly wrongCorrections: string[];
@@ -39,11 +46,10 @@ interface OperatorOptions {
   readonly isLocked: () => boolean;
 }
 
+/** How far a wall clock is set in a world, at most, and how far it then stands from the others. */
+export const maxJumpMs = 12_000;
 /** How soon it tries again to open a database that it could not open. */
 const openAgainMs = 1_000;
-const richCredit = 1_000_000_000_000n;
-/** Of the last workspace. */
-const poorCredit = 4_000_000_000n;
 
 export function createOperator({ plan, scheduler, disk, store, isLocked }: OperatorOptions): Operator {
   const { log } = scheduler;
@@ -55,6 +61,8 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   /** Keys and workspaces of which a change failed, and may have been made all the same. */
   const unknown = new Set<string>();
   const wrongCorrections: string[] = [];
+  const changes: (StateChange & { doneMs: number })[] = [];
+  const balanceChanges: BalanceChange[] = [];
   let mutations = 0;
   let running: { readonly program: Program; readonly database: OpenDatabase } | undefined;
 
@@ -79,27 +87,23 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
     if (running === undefined) throw new Error('the world has no database');
     const { queries } = running.database;
     const first = author();
-    for (let workspace = 0; workspace < 3; workspace += 1) {
-      const credit = workspace === 2 ? poorCredit : richCredit;
-      const made = await createWorkspace(queries, { name: `ws${workspace}`, credit, maxInFlight: 64 }, first);
+    for (const [workspace, limits] of workspaces.entries()) {
+      const made = await createWorkspace(queries, { name: `ws${workspace}`, ...limits }, first);
       workspaceIds.push(made.id);
       mutations += 1;
     }
-    // Two of each workspace, then one that is revoked some time, of the first two.
-    for (const [number, workspace] of [0, 0, 1, 1, 2, 2, 0, 1].entries()) {
-      const isTight = number < 4 && number % 2 === 1;
-      const budget = isTight ? { limit: tightBudget, period: 'day' as const } : undefined;
-      const { key, text } = await createKey(
-        queries,
-        {
-          ...{ workspace: workspaceIds[workspace] ?? '', rate: 50, burst: 100 },
-          ...(budget === undefined ? {} : { budget }),
-        },
-        first,
-      );
+    for (const [number, plan] of keyPlans.entries()) {
+      const { workspace } = plan;
+      if (number === unknownKey) {
+        keys.push({ id: 'unknown', text: newKey(), workspace });
+        continue;
+      }
+      const { key, text } = await createKey(queries, { ...plan, workspace: workspaceIds[workspace] ?? '' }, first);
       mutations += 1;
       keys.push({ id: key.id, text, workspace });
     }
+    await setTagBudget(queries, workspaceIds[tagBudget.workspace] ?? '', tagBudget, first);
+    mutations += 1;
   }
 
   /** Notes a change that was made. Returns whether it surely was one. */
@@ -145,6 +149,8 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
     const amount = (balance * BigInt(Math.round(event.share * 100))) / 100n;
     if (amount <= 0n) return false;
     const left = balance - amount;
+    const taken = { workspace: event.workspace, amount: -amount, fromMs: scheduler.now(), doneMs: Infinity };
+    balanceChanges.push(taken);
     const reserved = await reservedFor(queries, id, by.now);
     const isExact = store.observer === undefined;
     try {
@@ -156,6 +162,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
       return false;
     }
     if (isExact && left < reserved) wrongCorrections.push(`accepted: ${left} left, ${reserved} reserved`);
+    taken.doneMs = scheduler.now();
     const picoUsd = String(amount);
     const back: AccountEvent = { kind: 'credit', at: scheduler.now(), workspace: event.workspace, picoUsd };
     scheduler.after(event.forMs, () => void operate(back));
@@ -164,14 +171,48 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
 
   async function operate(event: AccountEvent): Promise<void> {
     if (running === undefined) return;
+    const noted = noteAttempt(event);
     try {
       const isChange = await change(running.database, event);
+      noted(scheduler.now());
       if (isChange) mutations += 1;
       await running.database.announce();
       if (isChange) log.write(`operator ${event.kind} done`);
     } catch (error) {
       if (event.kind === 'key-status' || event.kind === 'workspace-status') noteUnknown(event);
       log.write(`operator ${event.kind} failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  /** Notes a change that may have been made from now on. Returns what notes that it was made. */
+  function noteAttempt(event: AccountEvent): (doneMs: number) => void {
+    const fromMs = scheduler.now();
+    const note = (of: string, state: KeyState, endsMs = fromMs): ((doneMs: number) => void) => {
+      const change = { of, state, fromMs: Math.max(fromMs, endsMs - maxJumpMs), doneMs: Infinity };
+      changes.push(change);
+      return (doneMs) => {
+        change.doneMs = Math.max(doneMs, endsMs + (endsMs > fromMs ? maxJumpMs : 0));
+      };
+    };
+    switch (event.kind) {
+      case 'key-status':
+        return note(`key ${event.key}`, event.status);
+      case 'workspace-status':
+        return note(`workspace ${event.workspace}`, event.status);
+      case 'expiry':
+        return note(`end of key ${event.key}`, 'expired', fromMs + event.inMs);
+      case 'rotate':
+        return note(`end of key ${event.key}`, 'expired', fromMs + event.overlapMs);
+      case 'credit': {
+        const change = { workspace: event.workspace, amount: BigInt(event.picoUsd), fromMs, doneMs: Infinity };
+        balanceChanges.push(change);
+        return (doneMs) => {
+          change.doneMs = doneMs;
+        };
+      }
+      case 'budget':
+      case 'correction':
+        return () => undefined;
     }
   }
 
@@ -186,6 +227,18 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
       }
       case 'correction':
         return correct(queries, event);
+      case 'expiry':
+        await changeKey(queries, keys[event.key]?.id ?? '', { expiresAt: by.now + event.inMs }, by);
+        noteEnd(event.key, event.inMs);
+        return true;
+      case 'rotate': {
+        const rotated = keys[event.key];
+        if (rotated === undefined || rotated.later !== undefined) return false;
+        const { key, text } = await rotateKey(queries, rotated.id, event, by);
+        rotated.later = { id: key.id, text };
+        noteEnd(event.key, event.overlapMs);
+        return true;
+      }
       case 'key-status':
         await changeKey(queries, keys[event.key]?.id ?? '', { status: event.status }, by);
         return noteStatus(event);
@@ -200,8 +253,12 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
     }
   }
 
+  /** From its end on, whatever clock a replica has, no one has the key. */
+  const noteEnd = (key: number, inMs: number): void =>
+    void scheduler.after(inMs + maxJumpMs, () => stoppedAt.set(key, scheduler.now()));
+
   return {
-    ...{ keys, workspaceIds, stoppedAt, wrongCorrections, open, createAccounts, operate },
+    ...{ keys, workspaceIds, stoppedAt, wrongCorrections, open, createAccounts, operate, changes, balanceChanges },
     database: () => running?.database,
     mutations: () => mutations,
     kill: () => {

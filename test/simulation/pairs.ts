@@ -1,9 +1,10 @@
+import { type KeyPlan, keyPlans } from './accounts.ts';
 import type { RequestEvent } from './events.ts';
 
 /** The values of a request in the dimensions that are crossed. */
 function valuesOf(event: RequestEvent): readonly string[] {
   const { directive = {}, leavesAfterMs, readsPerMs } = event;
-  const { fault, status, at, usage, usageWhere } = directive;
+  const { fault, status, at, usage, usageWhere, continuousUsage } = directive;
   const place = at === undefined ? 'nowhere' : typeof at === 'string' ? at : JSON.stringify(at);
   const trouble = fault ?? (status === undefined ? undefined : 'status');
   return [
@@ -20,12 +21,17 @@ function valuesOf(event: RequestEvent): readonly string[] {
     `trouble ${trouble ?? (directive.firstTokenDelayMs === undefined ? 'none' : 'slow')}`,
     `at ${place}`,
     (directive.on?.length ?? 1) > 1 ? 'all engines' : 'one engine',
-    `usage ${usage ?? usageWhere ?? 'once'}`,
-    // The second key of the first two workspaces has a budget, and the last workspace hardly any money.
-    event.key === 4 || event.key === 5 ? 'poor' : event.key < 4 && event.key % 2 === 1 ? 'budget' : 'rich',
+    `usage ${usage ?? usageWhere ?? (continuousUsage === false ? 'at the end' : 'once')}`,
+    moneyOf(keyPlans[event.key]),
     leavesAfterMs === undefined ? 'stays' : 'leaves',
     readsPerMs === undefined ? 'reads at once' : 'reads slowly',
   ];
+}
+
+/** The third workspace has hardly any money. */
+function moneyOf(plan: KeyPlan | undefined): string {
+  if (plan?.workspace === 2) return 'poor';
+  return plan?.budget === undefined ? 'rich' : 'budget';
 }
 
 /** Numbers of values, so that a pair is a number: the generator compares millions of pairs. */

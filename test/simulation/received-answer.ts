@@ -91,7 +91,9 @@ function takeDelta(choices: Map<number, ReceivedChoice>, one: JsonObject): void 
     known.arguments += text ?? '';
     choice.calls.set(at, known);
   }
-  if (typeof one['finish_reason'] === 'string') choice.finishes += 1;
+  if (typeof one['finish_reason'] !== 'string') return;
+  choice.finishes += 1;
+  choice.finish = one['finish_reason'];
 }
 
 function readChatJson(body: string, hasEnded: boolean): ReceivedAnswer {
@@ -109,7 +111,7 @@ function readChatJson(body: string, hasEnded: boolean): ReceivedAnswer {
       const called = objectOr(objectOr(each)['function']);
       choice.calls.set(at, { name: stringOr(called['name'], ''), arguments: stringOr(called['arguments'], '') });
     }
-    choice.finishes = typeof finish === 'string' ? 1 : 0;
+    if (typeof finish === 'string') [choice.finishes, choice.finish] = [1, finish];
     choices.set(Number(index), choice);
   }
   const usage = isJsonObject(json['usage']) ? json['usage'] : undefined;
@@ -122,9 +124,9 @@ function readMessagesStream(body: string, hasEnded: boolean): ReceivedAnswer {
   const choice = newChoice();
   if (isOver) {
     try {
-      const { id, content, ending, usage } = checkMessagesStream(whole);
+      const { id, content, ending, usage, stop_reason: finish } = checkMessagesStream(whole);
       takeBlocks(choice, content);
-      choice.finishes = 1;
+      [choice.finishes, choice.finish] = [1, finish ?? undefined];
       return {
         ...{ ...searchesIn(content), choices: new Map([[0, choice]]), id, usage, cost: costIn(usage) },
         ...{ end: ending, faults: [] },
@@ -169,7 +171,7 @@ function readMessagesJson(body: string, hasEnded: boolean): ReceivedAnswer {
   const choice = newChoice();
   const content = listIn(json['content']);
   takeBlocks(choice, content);
-  choice.finishes = 1;
+  [choice.finishes, choice.finish] = [1, stringOr(json['stop_reason'], '')];
   const usage = objectOr(json['usage']);
   return {
     ...{ ...searchesIn(content), choices: new Map([[0, choice]]), id: stringOr(json['id'], '') },

@@ -6,6 +6,8 @@ export interface ReceivedChoice {
   calls: Map<number, { name: string; arguments: string }>;
   roles: number;
   finishes: number;
+  /** Why it ends, as its surface says it. */
+  finish: string | undefined;
 }
 
 /** What a caller has understood of the bytes that it got. */
@@ -33,7 +35,9 @@ export interface ReceivedSearch {
   result: 'open' | 'error' | readonly string[];
 }
 
-export const newChoice = (): ReceivedChoice => ({ text: '', reasoning: '', calls: new Map(), roles: 0, finishes: 0 });
+export const newChoice = (): ReceivedChoice => ({
+  ...{ text: '', reasoning: '', calls: new Map(), roles: 0, finishes: 0, finish: undefined },
+});
 
 export const nothing = (faults: readonly string[]): ReceivedAnswer => ({
   ...{

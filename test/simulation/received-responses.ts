@@ -63,10 +63,10 @@ export function readResponsesJson(body: string, hasEnded: boolean): ReceivedAnsw
 }
 
 /** What is read of a response object. */
-type ResponseFields = { readonly [Name in 'id' | 'status' | 'output' | 'usage']?: unknown };
+type ResponseFields = { readonly [Name in 'id' | 'status' | 'output' | 'usage' | 'incomplete_details']?: unknown };
 
 /** Reads a response object that has ended. */
-function answerOf({ id, status, output, usage }: ResponseFields): ReceivedAnswer {
+function answerOf({ id, status, output, usage, incomplete_details: cause }: ResponseFields): ReceivedAnswer {
   const choice = newChoice();
   const faults: string[] = [];
   const items = listIn(output);
@@ -76,7 +76,7 @@ function answerOf({ id, status, output, usage }: ResponseFields): ReceivedAnswer
     if (status === 'completed' && !isWhole) faults.push(`an item is ${String(item['status'])}`);
     takeItem(choice, item);
   }
-  choice.finishes = 1;
+  [choice.finishes, choice.finish] = [1, stringOr(objectOr(cause)['reason'], String(status))];
   const told = isJsonObject(usage) ? usage : undefined;
   return {
     ...{ choices: new Map([[0, choice]]), id: stringOr(id, ''), cost: costIn(told), usage: told },

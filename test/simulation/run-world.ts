@@ -3,6 +3,7 @@ import type { WorldPlan } from './events.ts';
 import { isRequest } from './events.ts';
 import { createInvariants, type Violation } from './invariants.ts';
 import { withSeededCrypto } from './seeded-crypto.ts';
+import type { Situations } from './situations.ts';
 import { loadSqlite } from './sqlite.ts';
 import { type MakeDatabase, onSqlite } from './world-database.ts';
 import { createWorld } from './world.ts';
@@ -11,6 +12,7 @@ export interface WorldResult {
   readonly requests: number;
   readonly violations: readonly Violation[];
   readonly digest: string;
+  readonly situations: Situations;
   /** The newest lines about each violation. */
   readonly excerpts: readonly string[];
 }
@@ -50,6 +52,7 @@ export async function runWorld(plan: WorldPlan, database?: MakeDatabase): Promis
       requests: plan.events.filter(isRequest).length,
       violations,
       digest: log.digest(),
+      situations: world.situations(),
       excerpts: violations
         .slice(0, 3)
         .flatMap(({ request }) => (request === undefined ? log.newest(40) : log.about(`r${request} `).slice(-20))),

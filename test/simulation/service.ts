@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer';
 import { createAddressGate } from '../../src/gateway/admission/address-gate.ts';
 import { overloadLimits } from '../../src/gateway/admission/overload.ts';
 import { createUploads, uploadLimits } from '../../src/gateway/admission/uploads.ts';
-import { createSnapshots, type Snapshots } from '../../src/control/catalog/snapshots.ts';
+import { createSnapshots } from '../../src/control/catalog/snapshots.ts';
 import { servedSurfaces } from '../../src/core/api-paths.ts';
 import type { Outcome } from '../../src/core/account.ts';
-import type { Snapshot } from '../../src/core/catalog.ts';
+import type { Route, Snapshot } from '../../src/core/catalog.ts';
 import type { Endpoints } from '../../src/core/endpoint.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import type { StructureAsk } from '../../src/gateway/core/structure.ts';
@@ -18,6 +18,7 @@ import { createPipeline } from '../../src/gateway/request/pipeline.ts';
 import { prepareHere } from '../../src/gateway/request/prepare.ts';
 import { createAffinity } from '../../src/gateway/routing/affinity.ts';
 import { createHealth } from '../../src/gateway/routing/health/health.ts';
+import { createPools } from '../../src/gateway/routing/pool/pools.ts';
 import { createSystemPlacement } from '../../src/gateway/routing/system-placement.ts';
 import { hashKey, looksLikeKey } from '../../src/books/accounts/key-text.ts';
 import { connectStore, type OpenStore, type StoreThread } from '../../src/books/store/connect-store.ts';
@@ -38,8 +39,10 @@ import { writeAttemptLog } from '../../src/telemetry/core/attempt-log.ts';
 import { recordStory } from '../support/record-story.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
-import type { Death } from './events.ts';
+import type { Death, WorldPlan } from './events.ts';
 import { searchPrice } from './catalog.ts';
+import { tooManyPlaces } from './count-places.ts';
+import type { RareThing } from './situations.ts';
 import { createUpstream, type NetworkOptions, searchCluster } from './engines.ts';
 import type { Program } from './program.ts';
 import type { SimulatedValkey } from './valkey.ts';
@@ -54,8 +57,7 @@ export interface ServiceOptions {
   /** Undefined: limits are in memory. */
   readonly valkey: SimulatedValkey | undefined;
   readonly replicas: number;
-  /** Whether it serves the responses surface. */
-  readonly responses: boolean;
+  readonly plan: Pick<WorldPlan, 'responses' | 'storeMs' | 'retentionHours'>;
   readonly snapshot: Snapshot;
   readonly endpoints: Endpoints;
   readonly network: NetworkOptions;
@@ -66,6 +68,7 @@ export interface ServiceOptions {
   /** Returns how many attempts of the request have begun. */
   readonly attempted: (requestId: string, attempt: SeenAttempt) => () => number;
   readonly note: (text: string) => void;
+  readonly occurred: (thing: RareThing) => void;
   /** The program ends with an error, and its supervisor starts another one. */
   readonly fatal: () => void;
 }
@@ -76,11 +79,14 @@ export interface SimulatedService {
   readonly program: Program;
   readonly isReady: () => boolean;
   readonly handle: (exchange: Exchange) => void;
-  readonly snapshots: Snapshots;
+  /** Serves this catalog from now on. */
+  readonly follow: (catalog: Snapshot) => void;
   readonly inFlight: () => number;
   /** What is left of requests, by name. All of it is zero when nothing runs. */
   readonly leftovers: () => Readonly<Record<string, number>>;
   readonly store: () => OpenStore | undefined;
+  /** Since when it knows that the database is away. Undefined: it is not. */
+  readonly databaseDownSince: () => number | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -93,7 +99,8 @@ const journalBytes = 64 * 1024;
 export const dataFolder = '/data';
 
 export function startService(options: ServiceOptions): SimulatedService {
-  const { number, program, disk, database, valkey, chance, endpoints, note } = options;
+  const { number, program, disk, database, valkey, chance, endpoints, plan, note } = options;
+  const retentionDays = (plan.retentionHours ?? 24) / 24;
   const clock = program.time;
   const folder = `${dataFolder}/journal/${number}`;
   disk.files.mkdirSync(folder);
@@ -105,7 +112,8 @@ export function startService(options: ServiceOptions): SimulatedService {
     },
   };
   const machine = { time: clock, files, ...database.machineFor(program, options.isLocked) };
-  const health = createHealth({ clock, random: chance, endpoints });
+  const pools = createPools({ isReported: true });
+  const health = createHealth({ clock, random: chance, endpoints, pools: { pools, isApart: () => false } });
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });
   const upstream = createUpstream(program, options.network);
@@ -127,17 +135,25 @@ export function startService(options: ServiceOptions): SimulatedService {
       onDown: () => note('limits are not shared'),
     });
   const tallies = createTallies();
+  const answerLengths = createAnswerLengths();
   const limits = sharing ?? createMemoryLimits(clock, tallies);
   let store: OpenStore | undefined;
   let pipeline: ReturnType<typeof createPipeline> | undefined;
   let isReady = false;
+  let downSince: number | undefined;
 
   async function open(): Promise<void> {
     const opened = await connectStore(
-      inThisThread({ program, folder, machine, location: database.location, diesAt: options.diesAt }),
+      inThisThread({
+        ...{ program, folder, machine, location: database.location, retentionDays },
+        ...{ diesAt: options.diesAt, occurred: options.occurred, wayMs: plan.storeMs ?? 0.05 },
+      }),
       {
-        ...{ kind: database.location.kind, journalBytes, retentionDays: 1 },
-        onStatus: (status) => note(`database ${status.database}`),
+        ...{ kind: database.location.kind, journalBytes, retentionDays },
+        onStatus: ({ database: state }) => {
+          note(`database ${state}`);
+          downSince = state === 'down' ? (downSince ?? options.network.scheduler.now()) : undefined;
+        },
       },
       clock,
     );
@@ -148,13 +164,13 @@ export function startService(options: ServiceOptions): SimulatedService {
       ...{ store: opened, clock, limits, uploads, upstream, snapshots, health, looksLikeKey, hashKey },
       gate: createAddressGate({ clock }),
       tokenizers: noTokenizers,
-      surfaces: servedSurfaces({ WEIR_RESPONSES: options.responses ? 'stateless' : 'off' }),
+      surfaces: servedSurfaces({ WEIR_RESPONSES: plan.responses ? 'stateless' : 'off' }),
       ...{ search, traces: seal },
       idleMs: 30_000,
       keepAliveMs: 15_000,
       load: idleLoad,
       affinityOf: createAffinity(opened.secret),
-      answerLengths: createAnswerLengths(),
+      answerLengths,
       hedges: createHedgeBudget(),
       structureRetries: createStructureRetries({ clock }),
       placement: createSystemPlacement(),
@@ -196,6 +212,8 @@ export function startService(options: ServiceOptions): SimulatedService {
     note('ready');
   }
 
+  const routes = (): readonly Route[] => routesOf(snapshots.current());
+
   void open().catch((error: unknown) => {
     note(`did not start: ${String(error)}`);
     options.fatal();
@@ -203,7 +221,12 @@ export function startService(options: ServiceOptions): SimulatedService {
   return {
     number,
     program,
-    snapshots,
+    // As `programs/serve/measured-routes.ts` does.
+    follow: (catalog) => {
+      snapshots.swap(catalog);
+      health.retain(routesOf(catalog));
+      answerLengths.retain(catalog.models);
+    },
     isReady: () => isReady && program.isAlive(),
     handle: (exchange) => pipeline?.handle(exchange),
     inFlight: () => pipeline?.inFlight() ?? 0,
@@ -213,10 +236,18 @@ export function startService(options: ServiceOptions): SimulatedService {
       reservations: limits.reserved().size,
       // Shared limits are counted at the model of Valkey.
       'workspaces with slots': [...tallies.workspaces()].length,
+      'budgets with slots': [...tallies.budgets()].length,
+      'uploads under way': uploads.arriving(),
+      'bytes of uploads': uploads.bytes(),
+      'attempts on backends': sum(routes().map((route) => health.status(route, anything).inFlight)),
+      'prompts in pools': sum(pools.takeReport(clock.elapsed()).endpoints.map(({ underWay }) => underWay)),
+      'endpoints with places too many': tooManyPlaces(health, routes()).length,
       snapshots: snapshots.clustersInUse().length - new Set(snapshots.current().clusters.map(({ name }) => name)).size,
       rows: store?.waiting() ?? 0,
+      'timers too many': Math.max(0, program.waiting() - restingTimers[sharing === undefined ? 'alone' : 'shared']),
     }),
     store: () => store,
+    databaseDownSince: () => downSince,
     close: async () => {
       isReady = false;
       await sharing?.link.close();
@@ -224,6 +255,12 @@ export function startService(options: ServiceOptions): SimulatedService {
     },
   };
 }
+
+/** Timers of a service at rest, and messages between its threads. With shared limits, it has its lease and its answer, too. */
+const restingTimers = { alone: 4, shared: 6 };
+const anything = { stream: true, capabilities: [] };
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
+const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
 const idleLoad = {
   current: () => ({
@@ -257,24 +294,38 @@ function inThisThread({
   machine,
   location,
   diesAt,
+  occurred,
+  wayMs,
+  retentionDays,
 }: {
   readonly program: Program;
   readonly folder: string;
   readonly machine: Parameters<typeof runStore>[2];
   readonly location: DatabaseLocation;
   readonly diesAt: ServiceOptions['diesAt'];
+  readonly occurred: ServiceOptions['occurred'];
+  /** How long a message takes. */
+  readonly wayMs: number;
+  readonly retentionDays: number;
 }): StoreThread {
-  const wayMs = 0.05;
   const early: StoreRequest[] = [];
   let take = (request: StoreRequest): void => void early.push(request);
   return {
-    post: (request) => void program.deliver(wayMs, () => take(request)),
+    post: (request) => {
+      if (request.kind === 'settle' && request.outcomes.length > 1) {
+        occurred('a batch of several rows');
+        const days = new Set(request.outcomes.map(({ startedAt }) => Math.floor(startedAt / 86_400_000)));
+        if (days.size > 1) occurred('a batch of two days');
+      }
+      program.deliver(wayMs, () => take(request));
+    },
     listen: ({ reply, ended }) => {
       program.deliver(wayMs, () => {
         void runStore(
-          { location, journalFolder: folder, journalBytes, retentionDays: 1 },
+          { location, journalFolder: folder, journalBytes, retentionDays },
           {
             reply: (message) => {
+              if (message.kind === 'journaled') occurred('rows in the journal');
               const isCommit = message.kind === 'settled' || message.kind === 'journaled';
               if (!isCommit || !diesAt('after-commit')) program.deliver(wayMs, () => reply(message));
             },

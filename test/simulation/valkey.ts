@@ -24,6 +24,8 @@ export interface SimulatedValkey {
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => unknown;
   /** The server's time when the world begins, by the clock of its scripts. */
   readonly firstMs: number;
+  /** The number of replicas that it counts. */
+  readonly replicas: () => number;
   /** Requests and amounts that it counts, by hash. */
   readonly underWay: () => ReadonlyMap<string, { readonly places: number; readonly reserved: number }>;
 }
@@ -268,6 +270,7 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
       sets = new Map();
       lists = new Map();
     },
+    replicas: () => [...setOf('weir:replicas').values()].filter((until) => until > now()).length,
     underWay: () =>
       new Map(
         [...hashes].map(([name, { value }]) => {

@@ -1,18 +1,17 @@
 import type { Outcome } from '../../src/core/account.ts';
 import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import type { Call } from './caller.ts';
+import type { MadeCatalog } from './check-catalog.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import type { SimulatedEngine } from './engines.ts';
 import type { WorldPlan } from './events.ts';
 import type { RoundLog } from './heard-rounds.ts';
+import type { StateChange } from './key-states.ts';
 import type { SearchProviderModel } from './search-provider.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { SimulatedService } from './service.ts';
 import type { SimulatedValkey } from './valkey.ts';
-
-/** Of the second key of the first two workspaces, for a day. */
-export const tightBudget = 2_400_000_000n;
 
 /** When something may have kept a promise from being kept: from, until. */
 export type Spell = readonly [fromMs: number, untilMs: number];
@@ -22,6 +21,17 @@ export interface WorldKey {
   readonly id: string;
   readonly text: string;
   readonly workspace: number;
+  /** The key that replaces it, once it is rotated. */
+  later?: { readonly id: string; readonly text: string };
+}
+
+/** A change of a balance, by an operator. */
+export interface BalanceChange {
+  readonly workspace: number;
+  readonly amount: bigint;
+  readonly fromMs: number;
+  /** Infinity: it is not known whether it was made. */
+  doneMs: number;
 }
 
 /** Everything in a world that invariants look at. */
@@ -42,6 +52,9 @@ export interface World {
   readonly attempts: ReadonlyMap<string, readonly SeenAttempt[]>;
   /** Of keys and workspaces that were stopped, by number of the key: when the change was durable. */
   readonly stoppedAt: ReadonlyMap<number, number>;
+  /** Everything that operators have changed or tried to change of keys, workspaces and balances. */
+  readonly changes: readonly StateChange[];
+  readonly balanceChanges: readonly BalanceChange[];
   /** Changes of operators that were made. */
   readonly mutations: () => number;
   /** Corrections that took what was reserved, or were refused without a reason. */
@@ -53,6 +66,9 @@ export interface World {
   readonly searchSpells: readonly Spell[];
   /** Faults of services, of the disk and of Valkey. */
   readonly spells: readonly Spell[];
+  /** When a service did not run, and every catalog so far. */
+  readonly pauses: readonly Spell[];
+  readonly catalogs: readonly MadeCatalog[];
   /** Of engines. */
   readonly engineSpells: readonly (Spell & { readonly engine?: string })[];
 }

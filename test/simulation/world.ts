@@ -1,10 +1,12 @@
 import type { Outcome } from '../../src/core/account.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
+import { unknownKey } from './accounts.ts';
 import { call, type Call } from './caller.ts';
-import { createEndpointList, enginesOf, pace, snapshotWith } from './catalog.ts';
+import { createEndpointList, enginesOf, pace, snapshotWith, windows } from './catalog.ts';
+import type { MadeCatalog } from './check-catalog.ts';
 import { earlierAnswer } from './earlier-answer.ts';
-import type { Spell, World } from './world-view.ts';
+import type { Spell, World, WorldKey } from './world-view.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import { createDeaths } from './deaths.ts';
 import { createDisk } from './disk.ts';
@@ -16,6 +18,7 @@ import { createRoundLog } from './heard-rounds.ts';
 import { createProgram, type Program } from './program.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import { dataFolder, type SimulatedService, startService } from './service.ts';
+import { createSituationLog, type Situations } from './situations.ts';
 import { createSearchProvider } from './search-provider.ts';
 import { createValkey } from './valkey.ts';
 import type { MakeDatabase, WorldDatabase } from './world-database.ts';
@@ -28,6 +31,13 @@ export interface RunningWorld extends World {
   /** Ends faults, lets everything come to rest, and leaves one service of each number. */
   readonly calmDown: (check: () => void) => Promise<void>;
   readonly stop: () => Promise<void>;
+  readonly situations: () => Situations;
+}
+
+/** The text of a key that a request comes with. Of the requests with a key that no one has made, half have a mistyped one. */
+function textOf({ id, key }: RequestEvent, { text, later }: WorldKey): string {
+  if (key === unknownKey && id % 2 === 0) return `${text.slice(0, -1)}${text.endsWith('x') ? 'y' : 'x'}`;
+  return id % 2 === 0 ? text : (later?.text ?? text);
 }
 
 /** Builds a world, and schedules what happens in it. */
@@ -64,15 +74,23 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const spells: Spell[] = [];
   const engineSpells: Spell[] = [];
   const searchSpells: Spell[] = [];
+  const pauses: Spell[] = [];
+  /** Services that get no new requests, and end. They still learn of catalogs. */
+  const leaving = new Set<SimulatedService>();
   const deaths = createDeaths(scheduler, { kill, start });
   let starts = 0;
   let lockedUntil = 0;
-  let catalog = snapshotWith(['a', 'b'], 1, 'v0');
-  let [catalogBackends, factor, versions]: [('a' | 'b')[], number, number] = [['a', 'b'], 1, 0];
+  let catalogBackends: ('a' | 'b')[] = ['a', 'b'];
+  const catalogs: [MadeCatalog, ...MadeCatalog[]] = [{ atMs: 0, factor: 1, window: windows.usual }];
+  let catalog = snapshotWith(catalogBackends, { ...catalogs[0], version: 'v0' });
   let isPowerOff = false;
   const isLocked = (): boolean => scheduler.now() < lockedUntil;
   const operator = createOperator({ plan, scheduler, disk, store: database, isLocked });
   const { keys } = operator;
+  const situations = createSituationLog({
+    ...{ calls, now: scheduler.now, startsAt: plan.startsAt, stopped: () => operator.stoppedAt.size },
+    waitingRows: () => services.reduce((sum, service) => sum + (service?.store()?.waiting() ?? 0), 0),
+  });
 
   function disturb(fromMs: number, untilMs: number): void {
     spells.push([fromMs, untilMs]);
@@ -84,8 +102,8 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     const program = createProgram(`service-${number}.${starts}`, scheduler, plan.startsAt);
     programs[number] = program;
     services[number] = startService({
-      ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog },
-      ...{ endpoints: found[number] ?? createEndpointList(), responses: plan.responses },
+      ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog, plan },
+      ...{ endpoints: found[number] ?? createEndpointList() },
       isLocked,
       network: {
         ...{ scheduler, engines, search, seed: seed + starts },
@@ -96,6 +114,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       attempted: (requestId, attempt) => {
         const known = attempts.get(requestId) ?? [];
         known.push(attempt);
+        situations.attempted(attempt);
         attempts.set(requestId, known);
         return () => known.length;
       },
@@ -109,6 +128,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         scheduler.after(restartMs, () => start(number));
       },
       note: (text) => log.write(`service-${number}.${starts} ${text}`),
+      occurred: situations.occurred,
     });
   }
 
@@ -152,7 +172,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       `r${event.id} ${event.surface} ${event.stream ? 'stream' : 'json'} ${event.model} at ${service.program.name}`,
     );
     const made = call(event, {
-      ...{ scheduler, program: service.program, key: key.text, handle: service.handle },
+      ...{ scheduler, program: service.program, key: textOf(event, key), handle: service.handle },
       earlier: event.search?.follows === true ? earlierAnswer(calls, event) : undefined,
       onEnd: (ended) => {
         ownerOf.delete(ended);
@@ -163,11 +183,11 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     calls.push(made);
   }
 
-  function swapCatalog(): void {
-    versions += 1;
-    catalog = snapshotWith(catalogBackends, factor, `v${versions}`);
-    for (const service of services) {
-      const take = (): void => service?.snapshots.swap(catalog);
+  function swapCatalog(changes: Partial<MadeCatalog> = {}): void {
+    const made = { ...(catalogs.at(-1) ?? catalogs[0]), ...changes, atMs: scheduler.now() };
+    catalog = snapshotWith(catalogBackends, { ...made, version: `v${catalogs.push(made) - 1}` });
+    for (const service of [...services, ...leaving]) {
+      const take = (): void => service?.follow(catalog);
       service?.program.deliver(chance() * 400, take);
       // A watch may say the same again.
       if (chance() < 0.3) service?.program.deliver(chance() * 2_000, take);
@@ -176,6 +196,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
 
   function happen(event: WorldEvent): void {
     const now = scheduler.now();
+    situations.happens(event);
     if (event.kind === 'request') {
       request(event);
       return;
@@ -183,8 +204,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     log.write(`event ${JSON.stringify(event)}`);
     switch (event.kind) {
       case 'prices':
-        factor = event.factor;
-        swapCatalog();
+        swapCatalog({ factor: event.factor, window: windows[event.window ?? 'usual'] });
         return;
       case 'retire':
         catalogBackends = catalogBackends.filter((backend) => backend !== event.backend);
@@ -201,6 +221,8 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       case 'correction':
       case 'key-status':
       case 'budget':
+      case 'expiry':
+      case 'rotate':
       case 'workspace-status':
         void operator.operate(event);
         return;
@@ -240,6 +262,8 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         // It gets no new requests, and ends when those under way have ended.
         const { program } = service;
         services[number] = undefined;
+        leaving.add(service);
+        program.onDeath(() => leaving.delete(service));
         const waitForEnd = (): void => {
           if (!program.isAlive()) return;
           if (service.inFlight() > 0) scheduler.after(100, waitForEnd);
@@ -278,6 +302,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         return;
       case 'pause':
         disturb(now, now + event.forMs + 4_000);
+        pauses.push([now, now + event.forMs]);
         programs[event.service % plan.services]?.pause(event.forMs);
         return;
       case 'clock-jump':
@@ -334,11 +359,13 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   for (const event of plan.events) scheduler.after(event.at, () => happen(event));
 
   return {
+    situations: situations.all,
     ...{ plan, scheduler, services, engines, valkey, disk, calls, outcomes, attempts, spells, engineSpells },
-    ...{ search, rounds, searchSpells },
+    ...{ search, rounds, searchSpells, pauses, catalogs },
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     database: () => database.observer ?? operator.database(),
     ...{ mutations: operator.mutations, wrongCorrections: operator.wrongCorrections },
+    ...{ changes: operator.changes, balanceChanges: operator.balanceChanges },
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {
       isInUse = false;

@@ -1,0 +1,41 @@
+import { countsSince } from './spells.ts';
+import { healedMs, stopDelayMs } from './check-stopped.ts';
+import type { Spell } from './world-view.ts';
+
+/** What may be wrong with a key: itself, its end, or its workspace. */
+export type KeyState = 'active' | 'suspended' | 'revoked' | 'expired';
+
+/** A change of a key or of a workspace. It counts from some moment between the two. */
+export interface StateChange {
+  /** `key 3`, `end of key 3`, or `workspace 0`: what is changed. */
+  readonly of: string;
+  readonly state: KeyState;
+  readonly fromMs: number;
+  /** Infinity: it is not known whether it was made. */
+  readonly doneMs: number;
+}
+
+/** The states that one of these may have had between two moments. Changes are in the order in which they were made. */
+function statesOf(
+  name: string,
+  changes: readonly StateChange[],
+  { from, until }: { readonly from: number; readonly until: number },
+): ReadonlySet<KeyState> {
+  let states = new Set<KeyState>(['active']);
+  for (const { of, state, fromMs, doneMs } of changes) {
+    if (of !== name || fromMs > until) continue;
+    states = doneMs <= from ? new Set([state]) : states.add(state);
+  }
+  return states;
+}
+
+/** The states that a service may believe of a key and its workspace while it answers a request. */
+export function believedStates(
+  key: { readonly number: number; readonly workspace: number },
+  { startedAt, endedAt }: { readonly startedAt: number; readonly endedAt: number },
+  { changes, spells }: { readonly changes: readonly StateChange[]; readonly spells: readonly Spell[] },
+): ReadonlySet<KeyState> {
+  const from = countsSince(startedAt, spells, { delayMs: stopDelayMs, healMs: healedMs });
+  const names = [`key ${key.number}`, `end of key ${key.number}`, `workspace ${key.workspace}`];
+  return new Set(names.flatMap((name) => [...statesOf(name, changes, { from, until: endedAt })]));
+}

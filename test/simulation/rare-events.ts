@@ -1,0 +1,115 @@
+import type { Chance } from '../programmable-engine/chance.ts';
+import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import { crowdedKey, endingKey, longBudgetKeys, slowKey, unknownKey } from './accounts.ts';
+import type { FaultEvent, OperatorEvent, RequestEvent, WorldPlan } from './events.ts';
+import { expectedAnswer } from './expected-answer.ts';
+
+/**
+ * What a world may have more of than others. Each world has about half of it, and half of the kinds of faults and changes: what
+ * happens seldom beside everything else happens often where nothing else does.
+ */
+const rarities = [
+  ...([
+    'other-continuations',
+    'one-choice-capped',
+    'tight-limits',
+    'long-budgets',
+    'ending-keys',
+    'unknown-keys',
+  ] as const),
+  ...(['slow-uploads', 'slow-store', 'flapping-endpoints', 'end-of-month', 'long', 'long-outage'] as const),
+] as const;
+export type Rarity = (typeof rarities)[number];
+
+/** How often a world has some of it, if not in half of all. */
+const shares: Partial<Readonly<Record<Rarity, number>>> = { 'end-of-month': 0.15, long: 0.12 };
+
+export const one = <Value>(values: readonly Value[], chance: Chance): Value =>
+  values[Math.floor(chance() * values.length)]!;
+
+export const raritiesOf = (chance: Chance): ReadonlySet<Rarity> =>
+  new Set(rarities.filter((rarity) => chance() < (shares[rarity] ?? 0.5)));
+
+/** About half of these, and one at least. */
+export function halfOf<Value>(values: readonly Value[], chance: Chance): ReadonlySet<Value> {
+  const kept = new Set(values.filter(() => chance() < 0.5));
+  return kept.size > 0 ? kept : new Set([one(values, chance)]);
+}
+
+/** A key for a request that is not of the usual ones. Undefined: a usual one. */
+export function rareKey(rare: ReadonlySet<Rarity>, chance: Chance): number | undefined {
+  const keys = [
+    ...(rare.has('tight-limits') ? [slowKey, crowdedKey] : []),
+    ...(rare.has('long-budgets') ? longBudgetKeys : []),
+    ...(rare.has('ending-keys') ? [endingKey] : []),
+    ...(rare.has('unknown-keys') ? [unknownKey] : []),
+  ];
+  return keys.length > 0 && chance() < 0.3 ? one(keys, chance) : undefined;
+}
+
+/** How engines differ when they are to continue an answer. What they repeat is longer than what Weir takes for chance. */
+const refusing: readonly BehaviourInput[] = [{ continuation: 'refuse' }];
+const repeating: readonly BehaviourInput[] = [
+  { continuation: 'echo' },
+  ...(['misfiled', 'overlap', 'restarts-reasoning', 'restarts-text'] as const).map((continuationQuirk) => ({
+    continuationQuirk,
+  })),
+];
+const late = { at: { events: 30 }, words: 30 };
+
+function withContinuation(event: RequestEvent, chance: Chance): RequestEvent {
+  const { directive, choices, search, ask } = event;
+  if (directive?.fault === undefined) return event;
+  const mayRepeat = choices === 1 && search === undefined && ask === 'text';
+  if (!mayRepeat || chance() < 0.3) return { ...event, directive: { ...directive, ...one(refusing, chance) } };
+  const { at, words } = late;
+  return { ...event, words, maxTokens: undefined, directive: { ...directive, at, ...one(repeating, chance) } };
+}
+
+/** A request with what its world has more of. */
+export function rareRequest(event: RequestEvent, rare: ReadonlySet<Rarity>, chance: Chance): RequestEvent {
+  if (rare.has('other-continuations') && chance() < 0.5) return withContinuation(event, chance);
+  if (event.choices > 1 && rare.has('one-choice-capped') && chance() < 0.5) return withOneCapped(event);
+  if (!rare.has('slow-uploads') || chance() >= 0.06) return event;
+  return { ...event, upload: { ms: 300 + chance() * 14_000, stalls: chance() < 0.25 } };
+}
+
+/** Of several choices, only the longest ends by the cap. */
+function withOneCapped(event: RequestEvent): RequestEvent {
+  const { lengths } = expectedAnswer({ ...event, maxTokens: undefined });
+  return { ...event, maxTokens: Math.max(1, Math.max(...lengths) - 1) };
+}
+
+/** Requests that come one right after the other: the thread of the store has several rows to commit at once. */
+export const rareStore = (rare: ReadonlySet<Rarity>, chance: Chance): Pick<WorldPlan, 'storeMs'> =>
+  rare.has('slow-store') ? { storeMs: 10 + chance() * 50 } : {};
+
+/** A world of two hours. Rows are old enough there to be removed, or the database is away for longer than keys work without it. */
+export function rareLength(rare: ReadonlySet<Rarity>): Pick<WorldPlan, 'hours' | 'retentionHours'> {
+  if (!rare.has('long')) return { hours: 1 };
+  return { hours: 2, ...(rare.has('long-outage') ? {} : { retentionHours: 0.5 }) };
+}
+
+export function rareEvents(
+  rare: ReadonlySet<Rarity>,
+  requests: readonly RequestEvent[],
+  chance: Chance,
+): readonly (FaultEvent | OperatorEvent)[] {
+  const soonAfter = (): number => one(requests, chance).at + chance() * 200;
+  const flaps = rare.has('flapping-endpoints') ? 12 : 0;
+  return [
+    ...Array.from({ length: flaps }, (): FaultEvent => {
+      const engine = one(['a1', 'a2', 'b1'], chance);
+      return { kind: 'dns', at: soonAfter(), service: Math.floor(chance() * 4), engine, forMs: 5 + chance() * 400 };
+    }),
+    ...(rare.has('ending-keys') ? [endOf(soonAfter(), chance)] : []),
+    ...(rare.has('long') && rare.has('long-outage')
+      ? [{ kind: 'locked', at: chance() * 4_000_000, forMs: (31 + chance() * 9) * 60_000 } as const]
+      : []),
+  ];
+}
+
+const endOf = (at: number, chance: Chance): OperatorEvent =>
+  chance() < 0.5
+    ? { kind: 'rotate', at, key: endingKey, overlapMs: 1_000 + chance() * 600_000 }
+    : { kind: 'expiry', at, key: endingKey, inMs: 1_000 + chance() * 600_000 };
