@@ -62,8 +62,10 @@ function searchedFaults({ kind, usage }: BilledRow, { event, searches }: Served)
 /** Estimates suppose longer tokens than these engines have, and rather err low. */
 const estimated = 1.2;
 
-/** Nobody pays for more than the prompt, whoever has continued the answer. */
-function promptFaults({ usage, countedBy }: BilledRow, { event, promptTokens }: Served): readonly string[] {
+/** Nobody pays for more than the prompt, whoever has continued the answer, and for none if the answer broke off. */
+function promptFaults({ kind, usage, countedBy }: BilledRow, { event, promptTokens }: Served): readonly string[] {
+  if (kind === 'interrupted' || kind === 'service-lost')
+    return usage.promptTokens === 0 ? [] : [`${usage.promptTokens} prompt tokens of a request that ${kind}`];
   const most = Math.ceil(Math.max(...promptTokens) * (countedBy === 'engine' ? 1 : estimated));
   return event.search === undefined && usage.promptTokens > most
     ? [`${usage.promptTokens} prompt tokens of ${most}`]
@@ -84,7 +86,8 @@ function exactly(
 ): readonly string[] {
   const faults: string[] = [];
   // What an engine repeats is taken off by an estimate.
-  const isExact = event.directive?.continuationQuirk === undefined;
+  const { continuation, continuationQuirk } = event.directive ?? {};
+  const isExact = continuation !== 'echo' && continuationQuirk === undefined;
   if (isExact && usage.completionTokens !== completionTokens)
     faults.push(`${usage.completionTokens} output tokens in place of ${completionTokens}`);
   // The prompt of an engine that continues has the delivered output, too, and its size there is an estimate.

@@ -2,9 +2,6 @@ import { reservedFor } from '../../src/books/accounts/reservations.ts';
 import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import type { World } from './world-view.ts';
 
-/** Events at rest that are not of services: answers of Valkey on their way. */
-const restingEvents = 3;
-
 /** What is left in memory, at engines and in Valkey when nothing has run for a while. */
 export function leftoversOf(world: World): readonly string[] {
   const faults: string[] = [];
@@ -25,8 +22,10 @@ export function leftoversOf(world: World): readonly string[] {
     if (places > 0 || reserved > 0) faults.push(`Valkey counts ${places} requests and ${reserved} for ${hash}`);
   const replicas = world.valkey?.replicas() ?? world.services.length;
   if (replicas !== world.services.length) faults.push(`Valkey counts ${replicas} replicas`);
+  // The lease of each service may be on its way to Valkey. A server of a database has events of its own.
+  const resting = world.valkey === undefined ? 0 : world.services.length;
   const others = world.scheduler.waiting() - ofServices;
-  if (others > restingEvents) faults.push(`${others} events of no service wait`);
+  if (world.isOnDisk && others > resting) faults.push(`${others} events of no service wait`);
   return faults;
 }
 

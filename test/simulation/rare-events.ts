@@ -69,15 +69,18 @@ function withContinuation(event: RequestEvent, chance: Chance): RequestEvent {
 /** A request with what its world has more of. */
 export function rareRequest(event: RequestEvent, rare: ReadonlySet<Rarity>, chance: Chance): RequestEvent {
   if (rare.has('other-continuations') && chance() < 0.5) return withContinuation(event, chance);
-  if (event.choices > 1 && rare.has('one-choice-capped') && chance() < 0.5) return withOneCapped(event);
+  if (event.choices > 1 && rare.has('one-choice-capped') && chance() < 0.5) return withOneCapped(event, chance);
   if (!rare.has('slow-uploads') || chance() >= 0.06) return event;
   return { ...event, upload: { ms: 300 + chance() * 14_000, stalls: chance() < 0.25 } };
 }
 
-/** Of several choices, only the longest ends by the cap. */
-function withOneCapped(event: RequestEvent): RequestEvent {
+/** Of several choices, only the longest ends by the cap, often after a break that each of them survives alone. */
+function withOneCapped(event: RequestEvent, chance: Chance): RequestEvent {
   const { lengths } = expectedAnswer({ ...event, maxTokens: undefined });
-  return { ...event, maxTokens: Math.max(1, Math.max(...lengths) - 1) };
+  const capped = { ...event, maxTokens: Math.max(1, Math.max(...lengths) - 1) };
+  if (chance() < 0.4) return capped;
+  const broken = { on: ['a1', 'a2'], fault: 'cut', at: { events: 3 + Math.floor(chance() * 30) }, times: 1 } as const;
+  return { ...capped, stream: true, directive: { ...broken, ...(chance() < 0.5 ? { continuousUsage: false } : {}) } };
 }
 
 /** Requests that come one right after the other: the thread of the store has several rows to commit at once. */

@@ -212,6 +212,7 @@ export function startService(options: ServiceOptions): SimulatedService {
     note('ready');
   }
 
+  const resting = restingTimers[sharing === undefined ? 'alone' : 'shared'];
   const routes = (): readonly Route[] => routesOf(snapshots.current());
 
   void open().catch((error: unknown) => {
@@ -244,7 +245,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       'endpoints with places too many': tooManyPlaces(health, routes()).length,
       snapshots: snapshots.clustersInUse().length - new Set(snapshots.current().clusters.map(({ name }) => name)).size,
       rows: store?.waiting() ?? 0,
-      'timers too many': Math.max(0, program.waiting() - restingTimers[sharing === undefined ? 'alone' : 'shared']),
+      'timers too many': database.observer === undefined ? Math.max(0, program.waiting() - resting) : 0,
     }),
     store: () => store,
     databaseDownSince: () => downSince,
@@ -256,7 +257,7 @@ export function startService(options: ServiceOptions): SimulatedService {
   };
 }
 
-/** Timers of a service at rest, and messages between its threads. With shared limits, it has its lease and its answer, too. */
+/** With a database on the disk: timers of a service at rest, and messages between its threads. With shared limits, it has its lease and its answer, too. */
 const restingTimers = { alone: 4, shared: 6 };
 const anything = { stream: true, capabilities: [] };
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

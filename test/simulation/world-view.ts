@@ -42,6 +42,8 @@ export interface World {
   readonly engines: ReadonlyMap<string, SimulatedEngine>;
   readonly valkey: SimulatedValkey | undefined;
   readonly disk: Disk;
+  /** The database is a file on the disk, and not a server. */
+  readonly isOnDisk: boolean;
   readonly database: () => OpenDatabase | undefined;
   readonly keys: readonly WorldKey[];
   readonly workspaceIds: readonly string[];

@@ -360,6 +360,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
 
   return {
     situations: situations.all,
+    isOnDisk: database.observer === undefined,
     ...{ plan, scheduler, services, engines, valkey, disk, calls, outcomes, attempts, spells, engineSpells },
     ...{ search, rounds, searchSpells, pauses, catalogs },
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
