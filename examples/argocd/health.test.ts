@@ -79,7 +79,7 @@ const states: readonly (readonly [kind: string, others: readonly Said[], health:
     (reason) => ['Backend', [['Programmed', 'False', reason, 'm']], 'Degraded', `Programmed: ${reason}: m`] as const,
   ),
   ['Backend', [['Programmed', 'False', 'Lagging', '1 of 2']], 'Progressing', 'Programmed: Lagging: 1 of 2'],
-  ...['HealthCheckFailed', 'RequestsFail', 'LastRequestsFailed'].map(
+  ...['HealthCheckFailed', 'ConnectionRefused', 'CredentialRefused', 'RequestsFail', 'LastRequestsFailed'].map(
     (reason) => ['Backend', [['Healthy', 'False', reason, 'm']], 'Degraded', `Healthy: ${reason}: m`] as const,
   ),
   ...['NoReadyEndpoint', 'NoAddress'].map(

@@ -127,25 +127,26 @@ interface ChoiceReader {
   readonly close: (events: AnswerEvent[]) => void;
 }
 
-function createChoiceReader(index: number, options: ResponseOptions): ChoiceReader {
-  const { answerBegun } = options;
-  const tools = createToolRepair({
-    choice: index,
-    toolNames: options.toolNames,
-    newId: (tool, call) => options.newToolId(index, tool, call),
-  });
-  const state = createStateCollector();
-  const tags = options.reasoning === undefined ? undefined : createTagSplitter(options.reasoning, { answerBegun });
-  let finished = false;
-  let refused = false;
-  /** Whether the engine has sent a message, be it empty. */
-  let hasMessage = false;
+/** The text of a choice, sorted into answer and reasoning by the tags that an engine leaves in it. */
+interface TextSorter {
+  readonly read: (event: TextEvent, events: AnswerEvent[]) => void;
+  readonly readWithLogprobs: (
+    text: string,
+    facts: { readonly tokens: Tokens; readonly deltas: 0 | 1 },
+    events: AnswerEvent[],
+  ) => void;
+  /** Passes on what may have been the beginning of a tag. */
+  readonly flush: (events: AnswerEvent[]) => void;
+}
+
+function createTextSorter(index: number, { reasoning, answerBegun }: ResponseOptions): TextSorter {
+  const tags = reasoning === undefined ? undefined : createTagSplitter(reasoning, { answerBegun });
 
   function append(sorted: readonly SortedText[] | undefined, events: AnswerEvent[]): void {
     for (const { type, text, deltas } of sorted ?? []) appendText(events, { type, choice: index, text, deltas });
   }
 
-  function readText({ type, text, deltas }: TextEvent, events: AnswerEvent[]): void {
+  function read({ type, text, deltas }: TextEvent, events: AnswerEvent[]): void {
     if (type === 'reasoning-delta') append(tags?.stop(), events);
     if (type === 'text-delta' && tags !== undefined) append(tags.push(text, deltas), events);
     else appendText(events, { type, choice: index, text, deltas });
@@ -158,7 +159,7 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     events: AnswerEvent[],
   ): void {
     const before = events.length;
-    if (text !== '') readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
+    if (text !== '') read({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
     if (tokens === undefined) return;
     const logprobs: Logprobs = { content: tokens };
     const at = events.findIndex(({ type }, place) => place >= before && type === 'text-delta');
@@ -167,6 +168,22 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     else events.push({ type: 'text-delta', choice: index, text: '', deltas, logprobs });
   }
 
+  return { read, readWithLogprobs, flush: (events) => append(tags?.flush(), events) };
+}
+
+function createChoiceReader(index: number, options: ResponseOptions): ChoiceReader {
+  const tools = createToolRepair({
+    choice: index,
+    toolNames: options.toolNames,
+    newId: (tool, call) => options.newToolId(index, tool, call),
+  });
+  const state = createStateCollector();
+  const texts = createTextSorter(index, options);
+  let finished = false;
+  let refused = false;
+  /** Whether the engine has sent a message, be it empty. */
+  let hasMessage = false;
+
   function readDelta(choice: JsonObject, events: AnswerEvent[]): Fault | undefined {
     const message = readMessage(choice);
     if (typeof message === 'string') return unreadableField(message);
@@ -174,13 +191,13 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
     hasMessage = true;
     const logprobs = logprobsOf(choice['logprobs']);
     const { reasoning, text, refusal, fragments, source, whole } = message;
-    for (const one of reasoning) readText({ type: 'reasoning-delta', choice: index, text: one, deltas: 1 }, events);
+    for (const one of reasoning) texts.read({ type: 'reasoning-delta', choice: index, text: one, deltas: 1 }, events);
     // A token that is half a character has no text yet, and still counts. A token of reasoning, of a refusal or of a tool call is
     // counted elsewhere.
     const deltas = reasoning.length === 0 && refusal === '' && fragments.length === 0 ? 1 : 0;
-    readWithLogprobs(text, { tokens: logprobs.content, deltas }, events);
+    texts.readWithLogprobs(text, { tokens: logprobs.content, deltas }, events);
     const isRefusing = refusal !== '' || logprobs.refusal !== undefined;
-    if (isRefusing || fragments.length > 0) append(tags?.flush(), events);
+    if (isRefusing || fragments.length > 0) texts.flush(events);
     if (isRefusing) {
       refused = true;
       const tokens = logprobs.refusal === undefined ? undefined : { refusal: logprobs.refusal };
@@ -199,12 +216,12 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
   return {
     finished: () => finished,
     text: (event, events) => {
-      if (!finished) readText(event, events);
+      if (!finished) texts.read(event, events);
     },
     close: (events) => {
       const closing = finished || !tools.areComplete() ? undefined : tools.end();
       if (closing === undefined) return;
-      append(tags?.flush(), events);
+      texts.flush(events);
       events.push(...closing, finishWith('tool_calls'));
       finished = true;
     },
@@ -220,7 +237,7 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
       if (reason === 'stop' && !hasMessage) return { kind: 'malformed', detail: 'stopped without a message' };
       const closing = tools.end();
       if (closing === undefined) return { kind: 'malformed', detail: 'tool call without a name' };
-      append(tags?.flush(), events);
+      texts.flush(events);
       const stopSequence = reason === 'stop' ? stopSequenceOf(choice) : undefined;
       events.push(...closing, finishWith(reason, stopSequence));
       finished = true;
