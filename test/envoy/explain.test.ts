@@ -136,7 +136,7 @@ test('an interrupted request: no attempt could go on', async () => {
   expect(story).toMatchObject({ outcome: 'interrupted', failure: null });
   expect(story.attempts?.at(-1)).toMatchObject({ reason: 'resume', end: 'failed', fault: { status: 500 } });
   expect(text).toContain('was interrupted after a part of the answer had been delivered');
-  expect(text).toMatch(/failed at .*: status \(HTTP 500/);
+  expect(text).toMatch(/failed at .*: it reports an internal error \(HTTP 500/);
 });
 
 test('a cancelled request: what was delivered is billed', async () => {
