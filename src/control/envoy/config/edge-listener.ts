@@ -158,8 +158,6 @@ const limits: ConfigObject = {
     idle_timeout: '620s',
   },
   http_protocol_options: {
-    // Any method is well-formed HTTP. One that no route has is 404.
-    allow_custom_methods: true,
     // Apache HttpClient 5.4 offers TLS in every request without it. The offer may be ignored (RFC 9110 §7.8).
     ignore_http_11_upgrade: [{ prefix: 'TLS/', ignore_case: true }],
   },
