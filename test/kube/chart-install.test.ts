@@ -101,6 +101,7 @@ describe('the service account of the release', () => {
     expect(await rights(namespace)).toEqual([
       'backends.weir.dev | [] | [] | [get list watch]',
       'backends.weir.dev/status | [] | [] | [patch]',
+      'configmaps | [] | [] | [get list watch]',
       'endpointslices.discovery.k8s.io | [] | [] | [get list watch]',
       'events.events.k8s.io | [] | [] | [create patch]',
       'leases.coordination.k8s.io | [] | [] | [get list create update patch delete]',
@@ -175,7 +176,8 @@ describe('the service account of the release', () => {
     ['POST', slices],
     ['GET', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'],
     ['GET', `/api/v1/namespaces/${namespace}/pods`],
-    ['GET', `/api/v1/namespaces/${namespace}/configmaps`],
+    ['POST', `/api/v1/namespaces/${namespace}/configmaps`],
+    ['GET', '/api/v1/namespaces/default/configmaps'],
     ['POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles`],
     ['GET', crdPath],
   ])('%s %s is forbidden', async (method, path) => {

@@ -428,7 +428,10 @@ test('no object of the schema takes whatever it is given, but the values of othe
   };
   look(JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')), '');
   // Fields of the API server's own, which a volume claim of a template may carry and no author writes.
-  expect(open).toEqual(['/properties/global', '/definitions/FieldsV1']);
+  expect(open).toEqual([
+    ...['global', 'tags', 'exports'].map((name) => `/properties/${name}`),
+    '/definitions/FieldsV1',
+  ]);
 });
 
 const byKind = (objects: readonly Rendered[], kind: string): Rendered | undefined =>
