@@ -192,15 +192,13 @@ test('names in a configuration cannot act on the terminal or begin a line of our
 });
 
 test.each(['-', '/dev/stdin'])('reads a pipe as %s', async (name) => {
-  const config = join(dir, 'config.yaml');
-  await writeFile(config, 'model_list: [{model_name: a, litellm_params: {model: openai/a}}]');
-  await writeFile(join(dir, 'good.yaml'), good);
-  const run = (file: string, command: string) =>
-    promisify(execFile)('sh', ['-c', `cat "${file}" | "${process.execPath}" src/main.ts catalog ${command} ${name}`]);
-  const [converted, checked] = await Promise.all([
-    run(config, 'convert-litellm'),
-    run(join(dir, 'good.yaml'), 'check'),
-  ]);
+  const config = 'model_list: [{model_name: a, litellm_params: {model: openai/a}}]';
+  // Of programs there may be a shell alone.
+  const run = (text: string, command: string) => {
+    const pipe = `printf %s "$0" | "${process.execPath}" src/main.ts catalog ${command} ${name}`;
+    return promisify(execFile)('sh', ['-c', pipe, text]);
+  };
+  const [converted, checked] = await Promise.all([run(config, 'convert-litellm'), run(good, 'check')]);
   expect(parseAllDocuments(converted.stdout).map((document) => document.get('kind'))).toEqual(['Backend', 'Model']);
   expect(checked.stdout).toContain('1 model, 1 backend, 1 route: good');
 });
