@@ -37,6 +37,7 @@ export function customInputOf(text: string): string {
  */
 export function wholeArguments(text: string): string {
   if (/^\s*(?:null\s*)?$/.test(text)) return '{}';
-  const whole = [text, endJson(text)].find((json) => json !== undefined && isObject(parseJson(json)));
-  return whole ?? customArguments(text);
+  if (isObject(parseJson(text))) return text;
+  const ended = endJson(text);
+  return ended !== undefined && isObject(parseJson(ended)) ? ended : customArguments(text);
 }

@@ -126,7 +126,9 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
 
   /** Prepares to read the body in its coding, which some engines and proxies use unasked. False: it cannot be read. */
   #decode(controller: Dispatcher.DispatchController, headers: ResponseHeaders): boolean {
-    const decoder = decoderFor(String(headers['content-encoding'] ?? ''), {
+    const coding = headers['content-encoding'];
+    if (coding === undefined) return true;
+    const decoder = decoderFor(String(coding), {
       data: (bytes) => this.#takeBytes(bytes),
       ended: () => this.#take({ kind: 'ended' }),
       failed: (reason) => {
