@@ -11,7 +11,7 @@ export interface CauseRow {
   readonly reason: string;
 }
 
-/** Nobody can be reached at the address. */
+/** Causes by which no connection is made. */
 const unreachable = {
   'connection-refused': {
     says: 'refuses connections',
@@ -45,7 +45,7 @@ const unreachable = {
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
-/** The connection has no valid TLS. */
+/** Causes in the TLS of the connection. */
 const withoutTls = {
   'certificate-expired': {
     says: 'has an expired certificate, or one that is not valid yet',
@@ -84,7 +84,7 @@ const withoutTls = {
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
-/** It answers, and refuses. */
+/** Causes of an engine that answers, and refuses. */
 const refusing = {
   'credential-refused': {
     says: 'refuses the credential',
@@ -153,7 +153,7 @@ const refusing = {
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
-/** It could answer later. */
+/** Causes of an engine that could answer later. */
 const busy = {
   loading: {
     says: 'is loading its model',
@@ -177,7 +177,7 @@ const busy = {
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
-/** It begins an answer that is none. */
+/** Causes of an answer that is of no use. */
 const broken = {
   'server-error': {
     says: 'reports an internal error',

@@ -3,7 +3,8 @@ import type { Backend } from '../../core/catalog.ts';
 import type { Cause } from '../../core/cause.ts';
 import type { EngineErrorReading } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
-import { createDirectAgent } from './direct-agent.ts';
+import { causeOfError } from './connect-cause.ts';
+import { createDirectAgent, directOrigin } from './direct-agent.ts';
 
 /**
  * What an engine answers when it is asked for its models. `fails`: why no request to it can succeed. `unclear`: it has no
@@ -51,8 +52,7 @@ export async function askModels(
 ): Promise<ModelsAnswer> {
   const dispatcher = createDirectAgent(tls, { timeoutMs });
   try {
-    const origin = `${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}`;
-    const answer = await request(`${origin}${path}/models${query}`, {
+    const answer = await request(`${directOrigin(tls, endpoint)}${path}/models${query}`, {
       dispatcher,
       headers: { 'user-agent': 'weir', ...Object.fromEntries(headers), host: host ?? authority },
       headersTimeout: timeoutMs,
@@ -84,40 +84,4 @@ async function textOf(body: AsyncIterable<unknown>): Promise<string> {
     if (bytes >= maxBytes) break;
   }
   return Buffer.concat(chunks).subarray(0, maxBytes).toString();
-}
-
-/** Codes of Node, OpenSSL and undici. */
-const codes: Readonly<Record<string, Cause>> = {
-  ECONNREFUSED: 'connection-refused',
-  EHOSTUNREACH: 'no-route',
-  ENETUNREACH: 'no-route',
-  ETIMEDOUT: 'connect-timeout',
-  UND_ERR_CONNECT_TIMEOUT: 'connect-timeout',
-  UND_ERR_HEADERS_TIMEOUT: 'silent',
-  UND_ERR_BODY_TIMEOUT: 'silent',
-  ECONNRESET: 'breaks-off',
-  UND_ERR_SOCKET: 'breaks-off',
-  CERT_HAS_EXPIRED: 'certificate-expired',
-  CERT_NOT_YET_VALID: 'certificate-expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate-other-name',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate-unknown-authority',
-  SELF_SIGNED_CERT_IN_CHAIN: 'certificate-unknown-authority',
-  UNABLE_TO_GET_ISSUER_CERT: 'certificate-unknown-authority',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate-unknown-authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate-unknown-authority',
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'certificate-required',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'no-tls',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no-tls',
-};
-
-function causeOfError(error: unknown): Cause {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return (
-    codes[code] ??
-    (code.startsWith('ERR_SSL') || code === 'EPROTO'
-      ? 'tls-failed'
-      : code.startsWith('HPE_')
-        ? 'unreadable'
-        : 'connect-failed')
-  );
 }

@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import type { Cluster } from '../../core/catalog.ts';
 import type { HealthCheckAnswer } from '../../core/observed-catalog.ts';
-import { createDirectAgent } from './direct-agent.ts';
+import { createDirectAgent, directOrigin } from './direct-agent.ts';
 
 /** The same limit as in Envoy: no health check takes longer (`src/control/envoy/config/clusters.ts`). */
 const timeoutMs = 3_000;
@@ -16,15 +16,12 @@ export async function checkEndpoint(
 ): Promise<HealthCheckAnswer> {
   const dispatcher = createDirectAgent(tls, { timeoutMs });
   try {
-    const { statusCode, body } = await request(
-      `${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}${healthCheck?.path ?? '/'}`,
-      {
-        dispatcher,
-        headers: { host: authority, 'user-agent': 'Envoy/HC' },
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-      },
-    );
+    const { statusCode, body } = await request(`${directOrigin(tls, endpoint)}${healthCheck?.path ?? '/'}`, {
+      dispatcher,
+      headers: { host: authority, 'user-agent': 'Envoy/HC' },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
     // Only the status counts; the body may be long.
     await body.dump({ limit: 16_384 });
     return { status: statusCode };

@@ -28,3 +28,36 @@ export function connectCause(detail: string | undefined): Cause | undefined {
   const text = detail.slice(0, 1024).replaceAll('_', ' ');
   return patterns.find(([pattern]) => pattern.test(text) || pattern.test(detail))?.[1];
 }
+
+/** Codes of Node, OpenSSL and undici. */
+const codes: Readonly<Record<string, Cause>> = {
+  ECONNREFUSED: 'connection-refused',
+  EHOSTUNREACH: 'no-route',
+  ENETUNREACH: 'no-route',
+  ETIMEDOUT: 'connect-timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'connect-timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'silent',
+  UND_ERR_BODY_TIMEOUT: 'silent',
+  ECONNRESET: 'breaks-off',
+  UND_ERR_SOCKET: 'breaks-off',
+  CERT_HAS_EXPIRED: 'certificate-expired',
+  CERT_NOT_YET_VALID: 'certificate-expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate-other-name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate-unknown-authority',
+  SELF_SIGNED_CERT_IN_CHAIN: 'certificate-unknown-authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'certificate-unknown-authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate-unknown-authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate-unknown-authority',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'certificate-required',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'no-tls',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no-tls',
+};
+
+/** The cause of a call past Envoy that failed without an answer. */
+export function causeOfError(error: unknown): Cause {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const known = codes[code];
+  if (known !== undefined) return known;
+  if (code.startsWith('ERR_SSL') || code === 'EPROTO') return 'tls-failed';
+  return code.startsWith('HPE_') ? 'unreadable' : 'connect-failed';
+}

@@ -14,3 +14,7 @@ export function createDirectAgent(tls: Cluster['tls'], { timeoutMs }: { readonly
   const servername = tls.serverName;
   return new Agent({ connect: (options, callback) => connect({ ...options, servername }, callback) });
 }
+
+/** The origin of an endpoint, `address:port`, for a call with that agent. */
+export const directOrigin = (tls: Cluster['tls'], endpoint: string): string =>
+  `${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}`;

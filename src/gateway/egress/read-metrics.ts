@@ -2,7 +2,7 @@ import { type Agent, request } from 'undici';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Headers } from '../../core/headers.ts';
-import { createDirectAgent } from './direct-agent.ts';
+import { createDirectAgent, directOrigin } from './direct-agent.ts';
 
 /** Where the metrics of an engine are. */
 export interface MetricsTarget {
@@ -56,18 +56,15 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader 
       const late = new AbortController();
       const cancel = clock.after(timeoutMs, () => late.abort());
       try {
-        const { statusCode, body } = await request(
-          `${cluster.tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}${path}`,
-          {
-            dispatcher: agentOf(cluster),
-            headers: {
-              'user-agent': 'weir',
-              ...Object.fromEntries(headers),
-              host: authority,
-            },
-            signal: late.signal,
+        const { statusCode, body } = await request(`${directOrigin(cluster.tls, endpoint)}${path}`, {
+          dispatcher: agentOf(cluster),
+          headers: {
+            'user-agent': 'weir',
+            ...Object.fromEntries(headers),
+            host: authority,
           },
-        );
+          signal: late.signal,
+        });
         if (statusCode !== 200) {
           await body.dump({ limit: 16_384, signal: late.signal });
           return { kind: 'absent' };

@@ -22,7 +22,7 @@ export interface PostgresConnections {
   /** One connection without a time limit of statements, for a change of the tables or a report. */
   readonly unboundedPool: () => PostgresPool;
   /**
-   * What a transaction has to set for itself. Undefined unless a pooler shares the server's connections: then what was set for a
+   * The settings that a transaction makes for itself. Undefined unless a pooler shares the server's connections: then what was set for a
    * connection holds for another one.
    */
   readonly transactionSettings: (limits: Limits) => string | undefined;
@@ -82,7 +82,7 @@ function settingsText(limits: Limits, holdFor: 'session' | 'transaction'): strin
 }
 
 /**
- * What a new connection asks first. A pooler names a process (`$1`) that is not the server's: then nothing is set, because it would be
+ * The first query of a new connection. A pooler names a process (`$1`) that is not the server's: then nothing is set, because it would be
  * set for whoever gets the server's connection next.
  */
 const firstQuery = (limits: Limits): string => `select pg_backend_pid() <> $1 as pooled,
@@ -196,7 +196,7 @@ export function postgresConnections(url: string): PostgresConnections {
 }
 
 interface WeirDialectConfig extends PostgresDialectConfig {
-  /** What a transaction sets first. */
+  /** The settings at the beginning of a transaction. */
   readonly transactionSettings?: () => string | undefined;
 }
 
