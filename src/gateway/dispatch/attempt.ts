@@ -184,6 +184,7 @@ function movedTo({ options, listener }: RunningAttempt, endpoint: string): void 
 function watchSilence(running: RunningAttempt, delayMs?: number): void {
   const { clock, idleMs, firstOutputMs = idleMs } = running.options;
   const limitMs = running.hasOutput ? idleMs : firstOutputMs;
+  running.cancelTimer();
   running.cancelTimer = clock.after(delayMs ?? limitMs, () => {
     const leftMs = running.lastPayload + limitMs - clock.elapsed();
     if (running.isPaused) watchSilence(running);
@@ -285,8 +286,8 @@ function note(running: RunningAttempt, events: readonly AnswerEvent[]): void {
   if (hasOutput || running.maxCompletion > before) running.lastPayload = clock.elapsed();
   if (running.hasOutput || !hasOutput) return;
   running.hasOutput = true;
-  running.cancelTimer();
-  watchSilence(running);
+  const { idleMs, firstOutputMs = idleMs } = running.options;
+  if (firstOutputMs !== idleMs) watchSilence(running);
   record.output();
 }
 

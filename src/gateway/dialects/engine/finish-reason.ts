@@ -41,10 +41,17 @@ const plainWord = (raw: string): string =>
     .replaceAll(/[\s.-]+/g, '_')
     .replace(/^finish_?reason_/, '');
 
+const meaningOf = (word: string): FinishReason | 'fault' =>
+  meanings.find(([pattern]) => pattern.test(word))?.[1] ?? 'stop';
+
+/** The words of the chat format, which nearly all answers end with. */
+const usual: ReadonlyMap<string, FinishReason | 'fault'> = new Map(
+  ['stop', 'length', 'tool_calls', 'content_filter'].map((word) => [word, meaningOf(word)]),
+);
+
 /** Maps an engine's finish reason to the chat format's. `fault`: the engine says that the answer is not complete. */
 export function readFinishReason(raw: string, content: ChoiceContent): FinishReason | 'fault' {
-  const word = plainWord(raw);
-  const reason = meanings.find(([pattern]) => pattern.test(word))?.[1] ?? 'stop';
+  const reason = usual.get(raw) ?? meaningOf(plainWord(raw));
   if (reason === 'fault') return reason;
   // A refusal is an ordinary answer that ends in content_filter: docs/reference/api.md §7.4.
   if (content.refused && reason !== 'length') return 'content_filter';

@@ -53,7 +53,8 @@ function isFilled(value: unknown): boolean {
  */
 export function opaqueFields(source: JsonObject): JsonObject | undefined {
   let found: Record<string, unknown> | undefined;
-  for (const [name, value] of Object.entries(source)) {
+  for (const name of Object.keys(source)) {
+    const value = source[name];
     if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) continue;
     if (carriers.has(name) || opaqueName.test(name)) found = { ...found, [name]: value };
   }

@@ -1,4 +1,3 @@
-import type { TextEvent } from '../../../core/event.ts';
 import { isObject, type JsonObject } from '../../../core/json.ts';
 import { isAbsent, objectsOf, unreadable, wordOf } from './read-field.ts';
 
@@ -21,19 +20,14 @@ export function readMessage(choice: JsonObject): ReadMessage | string | undefine
   const delta = deltaOf(choice);
   if (delta === unreadable) return source;
   if (delta === undefined) return undefined;
-  const trace = piecesOf(reasoningOf(delta), 'reasoning-delta');
-  const content = piecesOf(delta['content'], 'text-delta');
-  const refusals = piecesOf(delta['refusal'] === false ? undefined : delta['refusal'], 'refusal-delta');
+  const said: Said = { reasoning: [], text: '', refusal: '', latest: undefined };
+  if (!collect(reasoningOf(delta), 'reasoning', said)) return 'reasoning';
+  if (!collect(delta['content'], 'text', said)) return 'content';
+  if (delta['refusal'] !== false && !collect(delta['refusal'], 'refusal', said)) return 'refusal';
   const fragments = fragmentsOf(delta);
-  if (trace === unreadable) return 'reasoning';
-  if (content === unreadable) return 'content';
-  if (refusals === unreadable) return 'refusal';
   if (fragments === unreadable) return 'tool_calls';
-  const said = [...trace, ...content, ...refusals];
-  const textsOf = (type: Piece['type']): readonly string[] =>
-    said.flatMap((piece) => (piece.type === type ? [piece.text] : []));
-  const [text, refusal] = [textsOf('text-delta').join(''), textsOf('refusal-delta').join('')];
-  return { source, whole: delta, reasoning: textsOf('reasoning-delta'), text, refusal, fragments };
+  const { reasoning, text, refusal } = said;
+  return { source, whole: delta, reasoning, text, refusal, fragments };
 }
 
 /** The delta or the message of a choice. Some engines send nothing but its text. */
@@ -53,9 +47,24 @@ function fragmentsOf(delta: JsonObject): readonly JsonObject[] | typeof unreadab
   return called === unreadable ? called : called.slice(0, 1).map((call) => ({ index: 0, function: call }));
 }
 
-/** A text of one kind. */
-type Piece = Pick<TextEvent, 'type' | 'text'>;
-type Read = readonly Piece[] | typeof unreadable;
+type Kind = 'reasoning' | 'text' | 'refusal';
+
+/** What was read so far. */
+interface Said {
+  readonly reasoning: string[];
+  text: string;
+  refusal: string;
+  /** The kind of the latest piece. */
+  latest: Kind | undefined;
+}
+
+/** Consecutive pieces of reasoning are one. */
+function add(text: string, kind: Kind, said: Said): void {
+  if (kind !== 'reasoning') said[kind] += text;
+  else if (said.latest === 'reasoning') said.reasoning.push((said.reasoning.pop() ?? '') + text);
+  else said.reasoning.push(text);
+  said.latest = kind;
+}
 
 /** Maximum number of lists and parts inside each other. */
 const maxDepth = 8;
@@ -71,53 +80,49 @@ const textFields = ['text', 'output_text', 'content', 'value', 'parts'] as const
 const textless = /redact|encrypt|signature|referenc|citation|annotation/;
 
 /**
- * Reads text as a string, a part (`{type, text}`), or a list of these, in any depth. `type`: what plain text is here. A part can say
- * that it is reasoning or a refusal.
+ * Reads text as a string, a part (`{type, text}`), or a list of these, in any depth. `kind`: what plain text is here. A part can say
+ * that it is reasoning or a refusal. False: the value means nothing to us.
  */
-function piecesOf(value: unknown, type: Piece['type'], depth = 0): Read {
-  if (isAbsent(value)) return [];
-  if (typeof value === 'string') return [{ type, text: value }];
-  if (depth > maxDepth) return unreadable;
-  if (isObject(value)) return piecesOfPart(value, type, depth + 1);
-  return Array.isArray(value) ? joined(value.map((item) => piecesOf(item, type, depth + 1))) : unreadable;
-}
-
-function piecesOfPart(part: JsonObject, type: Piece['type'], depth: number): Read {
-  const kind = wordOf(part['type'])?.toLowerCase() ?? '';
-  if (textless.test(kind)) return [];
-  const isReasoning = type === 'reasoning-delta' || part['thought'] === true || /think|reason|summary/.test(kind);
-  const own = isReasoning ? 'reasoning-delta' : /refus/.test(kind) ? 'refusal-delta' : type;
-  const field = (names: readonly string[]): string | undefined => names.find((name) => !isAbsent(part[name]));
-  const found = [
-    [field(reasoningFields), 'reasoning-delta'],
-    [field(textFields), own],
-    [field(['refusal']), 'refusal-delta'],
-  ] as const;
-  const read = found.flatMap(([name, as]): readonly Read[] =>
-    name === undefined ? [] : [piecesOf(part[name], as, depth)],
-  );
-  // A known part may have no text yet.
-  const isKnown = /text|think|reason|summary|refus/.test(kind) || textFields.some((name) => name in part);
-  return read.length === 0 && !isKnown ? unreadable : joined(read);
-}
-
-/** Joins pieces. Consecutive pieces of the same kind become one. */
-function joined(read: readonly Read[]): Read {
-  const pieces: Piece[] = [];
-  for (const some of read) {
-    if (some === unreadable) return unreadable;
-    for (const { type, text } of some) {
-      const last = pieces.at(-1);
-      if (last?.type === type) pieces[pieces.length - 1] = { type, text: last.text + text };
-      else pieces.push({ type, text });
-    }
+function collect(value: unknown, kind: Kind, said: Said, depth = 0): boolean {
+  if (isAbsent(value)) return true;
+  if (typeof value === 'string') {
+    add(value, kind, said);
+    return true;
   }
-  return pieces;
+  if (depth > maxDepth) return false;
+  if (isObject(value)) return collectPart(value, kind, said, depth + 1);
+  return Array.isArray(value) && value.every((item) => collect(item, kind, said, depth + 1));
 }
 
-/** The field in which an engine reports its reasoning apart from the text. Values that stand for none are passed over. */
+function collectPart(part: JsonObject, kind: Kind, said: Said, depth: number): boolean {
+  const type = wordOf(part['type'])?.toLowerCase() ?? '';
+  if (textless.test(type)) return true;
+  const isReasoning = kind === 'reasoning' || part['thought'] === true || /think|reason|summary/.test(type);
+  const own = isReasoning ? 'reasoning' : /refus/.test(type) ? 'refusal' : kind;
+  const fields = [
+    [reasoningFields, 'reasoning'],
+    [textFields, own],
+    [['refusal'], 'refusal'],
+  ] as const;
+  // A known part may have no text yet.
+  let isKnown = /text|think|reason|summary|refus/.test(type) || textFields.some((name) => name in part);
+  for (const [names, as] of fields) {
+    const name = names.find((one) => !isAbsent(part[one]));
+    if (name === undefined) continue;
+    if (!collect(part[name], as, said, depth)) return false;
+    isKnown = true;
+  }
+  return isKnown;
+}
+
+/** The fields in which engines report reasoning apart from the text. */
+const traces = ['reasoning_content', 'reasoning', 'reasoning_details'] as const;
+
+/** Values that stand for no reasoning are passed over. */
+const isNone = (value: unknown): boolean =>
+  isAbsent(value) || value === false || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
+
 function reasoningOf(delta: JsonObject): unknown {
-  const isNone = (value: unknown): boolean =>
-    isAbsent(value) || value === false || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
-  return ['reasoning_content', 'reasoning', 'reasoning_details'].map((name) => delta[name]).find((one) => !isNone(one));
+  for (const name of traces) if (!isNone(delta[name])) return delta[name];
+  return undefined;
 }

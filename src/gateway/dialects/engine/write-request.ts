@@ -30,8 +30,9 @@ export function writeRequest(request: Request, target: RequestTarget): string {
     model: target.upstreamModel,
     messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, writing)],
   });
-  // Schemas are sent as the caller wrote them.
-  const rest = writeKeepingText({
+  // Schemas are sent as the caller wrote them. Nothing else is as costly to write.
+  const write = request.tools.length > 0 || responseFormat !== undefined ? writeKeepingText : JSON.stringify;
+  const rest = write({
     ...writeContinuation(partial),
     ...writeSampling(request, target),
     cache_salt: target.cacheSalt,
