@@ -118,7 +118,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'answer.event': from('gateway/dialects/sse.ts', 'maxEventLength'),
   'answer.size': from('gateway/dialects/engine/read-response.ts', 'maxAnswerBytes', mebi),
   'answer.size-with-logprobs': from('gateway/dialects/engine/read-response.ts', 'maxAnswerBytesWithLogprobs', mebi),
-  'answer.decoded': from('gateway/egress/content-coding.ts', 'maxDecodedBytes', mebi),
+  'answer.decoded': from('gateway/egress/decode-answer.ts', 'maxDecodedBytes', mebi),
   'answer.malformed': from('gateway/dialects/engine/read-response.ts', 'maxMalformed'),
   'attempts.failed': from('gateway/dispatch/tried.ts', 'maxFailures'),
   'attempts.of-route': from('gateway/dispatch/tried.ts', 'maxAttempts'),

@@ -80,10 +80,8 @@ export function endJson(text: string): string | undefined {
   const { state, isKey, open } = reading;
   const isText = !isKey && (state === 'string' || state === 'escape' || state === 'hex');
   if (isText) return `${text.slice(0, state === 'string' ? text.length : escapeFrom)}"${closing(open)}`;
-  const complete = text.slice(0, completeTo);
-  const upTo = beginning();
-  for (const character of complete) upTo.state = step(upTo, character);
-  return complete + closing(upTo.open);
+  // Nothing was opened or closed after the last complete place.
+  return text.slice(0, completeTo) + closing(open);
 }
 
 const closing = (open: Reading['open']): string => open.toReversed().join('');

@@ -2,8 +2,9 @@ import type { Dispatcher } from 'undici';
 import type { Cause } from '../../core/cause.ts';
 import type { AtTurnEnd } from '../../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
+import { contentCodingIn } from '../core/content-coding.ts';
 import { connectCause } from './connect-cause.ts';
-import { type BodyDecoder, decoderFor } from './content-coding.ts';
+import { type BodyDecoder, decodeAnswer } from './decode-answer.ts';
 
 /**
  * Header that names the endpoint of a call to Envoy. In the answer it names the endpoint that Envoy has called instead.
@@ -126,9 +127,14 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
 
   /** Prepares to read the body in its coding, which some engines and proxies use unasked. False: it cannot be read. */
   #decode(controller: Dispatcher.DispatchController, headers: ResponseHeaders): boolean {
-    const coding = headers['content-encoding'];
+    const encoding = headers['content-encoding'];
+    const coding = encoding === undefined ? undefined : contentCodingIn(String(encoding));
     if (coding === undefined) return true;
-    const decoder = decoderFor(String(coding), {
+    if (coding === 'unknown') {
+      controller.abort(fault('ENCODING'));
+      return false;
+    }
+    this.#decoder = decodeAnswer(coding, {
       data: (bytes) => this.#takeBytes(bytes),
       ended: () => this.#take({ kind: 'ended' }),
       failed: (reason) => {
@@ -137,9 +143,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
       },
       drained: () => (this.#isReading ? controller.resume() : undefined),
     });
-    if (decoder === 'unknown') controller.abort(fault('ENCODING'));
-    else this.#decoder = decoder;
-    return decoder !== 'unknown';
+    return true;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {

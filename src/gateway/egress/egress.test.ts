@@ -18,7 +18,7 @@ import {
 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { UpstreamCall, UpstreamListener } from '../core/upstream.ts';
-import { maxDecodedBytes } from './content-coding.ts';
+import { maxDecodedBytes } from './decode-answer.ts';
 import { createEgress, type Egress } from './egress.ts';
 
 /** A request as the engine has it, its body read. */

@@ -1,55 +1,17 @@
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-} from 'node:zlib';
 import type { RequestHead, Upload } from '../../core/exchange.ts';
 import { bodyTooLarge, Failure } from '../../core/failure.ts';
 import { createBodyCollector } from '../core/body-collector.ts';
-
-const options = { chunkSize: 64 * 1024 };
+import { type ContentCoding, contentCodingIn, contentCodings, createDecoder } from '../core/content-coding.ts';
 
 /** A decoder keeps its last output in a window, which is the largest for brotli (RFC 7932 §9.1). */
 const maxWindowBytes = 16 * 1024 * 1024;
 
-interface Decoder extends AsyncIterable<Buffer> {
-  readonly end: (body: Uint8Array) => unknown;
-}
-
-/** The content codings of a request body, with what decodes them. */
-const decoders = {
-  gzip: () => createGunzip(options),
-  br: () => createBrotliDecompress(options),
-  // A window of more than 8 MiB is not for content codings (RFC 9659), and would be memory that no limit counts.
-  zstd: () => createZstdDecompress({ ...options, params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
-  // The coding has a zlib header (RFC 9110 §8.4.1.2), which some clients leave out.
-  deflate: (body) => (hasZlibHeader(body) ? createInflate(options) : createInflateRaw(options)),
-} as const satisfies Readonly<Record<string, (body: Uint8Array) => Decoder>>;
-
-type ContentCoding = keyof typeof decoders;
-
-const codings = Object.keys(decoders).join(', ');
-
-const isCoding = (name: string): name is ContentCoding => Object.hasOwn(decoders, name);
-
-/** RFC 1950 §2.2: the method is 8, and the first two bytes are a multiple of 31. */
-function hasZlibHeader([first = 0, second = 0]: Uint8Array): boolean {
-  return (first & 15) === 8 && (first * 256 + second) % 31 === 0;
-}
-
 /** The content coding of a request's body. Undefined: it is not encoded. Throws `unsupported_encoding`. */
 export function contentCodingOf(head: Pick<RequestHead, 'header'>): ContentCoding | undefined {
-  const names = (head.header('content-encoding') ?? '').split(',').map((name) => name.trim().toLowerCase());
-  const [name, ...others] = names.filter((one) => one !== '' && one !== 'identity');
-  if (name === undefined) return undefined;
-  const coding = name === 'x-gzip' ? 'gzip' : name;
-  if (isCoding(coding) && others.length === 0) return coding;
-  throw new Failure('unsupported_encoding', `The request body's content-encoding must be one of ${codings}, once.`, {
-    headers: [['accept-encoding', codings]],
-  });
+  const coding = contentCodingIn(head.header('content-encoding') ?? '');
+  if (coding !== 'unknown') return coding;
+  const message = `The request body's content-encoding must be one of ${contentCodings}, once.`;
+  throw new Failure('unsupported_encoding', message, { headers: [['accept-encoding', contentCodings]] });
 }
 
 /**
@@ -62,8 +24,7 @@ export async function decodeBody(
   { limitBytes, upload }: { readonly limitBytes: number; readonly upload: Pick<Upload, 'hold'> },
 ): Promise<Uint8Array> {
   const collector = createBodyCollector();
-  const decoder: Decoder = decoders[coding](body);
-  decoder.end(body);
+  const decoder: AsyncIterable<Buffer> = createDecoder(coding, { first: body, chunkSize: 64 * 1024 }).end(body);
   try {
     for await (const piece of decoder) {
       const bytes = collector.bytes() + piece.length;

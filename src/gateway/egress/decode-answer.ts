@@ -1,11 +1,11 @@
 import type { Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
+import { type ContentCoding, createDecoder } from '../core/content-coding.ts';
 
 /** Maximum size of one decoded answer, bytes: that of the largest answer with token probabilities. */
 export const maxDecodedBytes = 64 * 1024 * 1024;
 
 /** Receives a decoded body, in order. */
-export interface DecodedSink {
+interface DecodedSink {
   readonly data: (bytes: Buffer) => void;
   readonly ended: () => void;
   /** The body is not in its coding, ends too early, or is over the limit. */
@@ -25,34 +25,8 @@ export interface BodyDecoder {
   readonly resume: () => void;
 }
 
-type Stage = (firstByte: number) => Transform;
-
-const stages: ReadonlyMap<string, Stage> = new Map<string, Stage>([
-  ['gzip', () => createGunzip()],
-  ['x-gzip', () => createGunzip()],
-  // Some servers leave out the header of zlib (RFC 9110 §8.4.1.2).
-  ['deflate', (firstByte) => ((firstByte & 0x0f) === 8 ? createInflate() : createInflateRaw())],
-  ['br', () => createBrotliDecompress()],
-  ['zstd', () => createZstdDecompress()],
-]);
-
-/**
- * Returns a decoder for a `content-encoding`. Undefined: the body is as it is. `unknown`: a coding that cannot be read, or several of
- * them: no server that was asked for `identity` codes twice.
- */
-export function decoderFor(coding: string, sink: DecodedSink): BodyDecoder | 'unknown' | undefined {
-  const names = coding
-    .toLowerCase()
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '' && name !== 'identity');
-  const [name, ...others] = names;
-  if (name === undefined) return undefined;
-  const stage = stages.get(name);
-  return stage === undefined || others.length > 0 ? 'unknown' : decode(stage, sink);
-}
-
-function decode(stage: Stage, sink: DecodedSink): BodyDecoder {
+export function decodeAnswer(coding: ContentCoding, sink: DecodedSink): BodyDecoder {
+  /** Begins with the body, whose first bytes it needs. */
   let transform: Transform | undefined;
   let decodedBytes = 0;
   let isPaused = false;
@@ -69,8 +43,8 @@ function decode(stage: Stage, sink: DecodedSink): BodyDecoder {
     transform?.destroy();
   }
 
-  function start(firstByte: number): Transform {
-    const started = stage(firstByte);
+  function start(first: Buffer): Transform {
+    const started = createDecoder(coding, { first });
     started.on('data', (bytes: Buffer) => {
       decodedBytes += bytes.length;
       if (decodedBytes > maxDecodedBytes) fail('DECODED_SIZE');
@@ -84,12 +58,7 @@ function decode(stage: Stage, sink: DecodedSink): BodyDecoder {
   }
 
   return {
-    push: (bytes) => {
-      const [first] = bytes;
-      if (first === undefined) return true;
-      transform ??= start(first);
-      return transform.write(bytes);
-    },
+    push: (bytes) => bytes.length === 0 || (transform ??= start(bytes)).write(bytes),
     end: () => {
       if (transform === undefined) sink.ended();
       else transform.end();
