@@ -43,31 +43,26 @@ export type StructuredResponseFormat = Exclude<ResponseFormat, { readonly type: 
 export function usualResponseFormat(format: StructuredResponseFormat): Fields {
   if (format.type === 'json_object') return { response_format: { type: 'json_object' } };
   const { type, schema, strict, ...named } = format;
-  const wanted =
-    schema === undefined ? { schema: { type: 'object' } } : { schema, ...(strict === undefined ? {} : { strict }) };
+  const wanted = schema === undefined ? { schema: { type: 'object' } } : { schema, strict };
   return { response_format: { type, json_schema: { ...named, ...wanted } } };
 }
 
 /** Writes `reasoning_effort`, with `none` for off. */
-export function byEffort(setting: ReasoningSetting): Fields {
-  if (!setting.enabled) return { reasoning_effort: 'none' };
-  return setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
-}
+export const byEffort = (setting: ReasoningSetting): Fields => ({
+  reasoning_effort: setting.enabled ? setting.effort : 'none',
+});
 
 /** Writes `thinking: {type}`, and `reasoning_effort` beside it. */
-export function byThinking(setting: ReasoningSetting): Fields {
-  if (!setting.enabled) return { thinking: { type: 'disabled' } };
-  const effort = setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
-  return { thinking: { type: 'enabled' }, ...effort };
-}
+export const byThinking = (setting: ReasoningSetting): Fields => ({
+  thinking: { type: setting.enabled ? 'enabled' : 'disabled' },
+  reasoning_effort: setting.enabled ? setting.effort : undefined,
+});
 
 /** Writes arguments of the chat template. Models name the switch differently, and a template ignores other names. */
-export function byTemplate(setting: ReasoningSetting): Fields {
-  const kwargs = { enable_thinking: setting.enabled, thinking: setting.enabled };
-  if (!setting.enabled) return { chat_template_kwargs: kwargs };
-  const effort = setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
-  return { chat_template_kwargs: kwargs, ...effort };
-}
+export const byTemplate = (setting: ReasoningSetting): Fields => ({
+  chat_template_kwargs: { enable_thinking: setting.enabled, thinking: setting.enabled },
+  reasoning_effort: setting.enabled ? setting.effort : undefined,
+});
 
 export const everyFormat: Capabilities['responseFormats'] = { json: structuredFormats, stream: structuredFormats };
 export const objectFormat: Capabilities['responseFormats'] = { json: ['json_object'], stream: ['json_object'] };

@@ -62,7 +62,7 @@ const dashscope: Engine = {
   demands: {},
   writeReasoning: (setting) => ({
     enable_thinking: setting.enabled,
-    ...(setting.enabled && setting.budgetTokens !== undefined ? { thinking_budget: setting.budgetTokens } : {}),
+    thinking_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
 };
 
@@ -105,14 +105,11 @@ const fireworks: Engine = {
   },
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',
-  writeReasoning: (setting) => {
-    if (!setting.enabled) return { reasoning_effort: 'none' };
-    if (setting.budgetTokens !== undefined) {
-      // Fireworks refuses a budget under 1,024.
-      return { thinking: { type: 'enabled', budget_tokens: Math.max(1024, setting.budgetTokens) } };
-    }
-    return setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
-  },
+  writeReasoning: (setting) =>
+    setting.enabled && setting.budgetTokens !== undefined
+      ? // Fireworks refuses a budget under 1,024.
+        { thinking: { type: 'enabled', budget_tokens: Math.max(1024, setting.budgetTokens) } }
+      : byEffort(setting),
 };
 
 /** Together. Its models accept different reasoning controls, so a route can override this one. */
@@ -122,7 +119,7 @@ const together: Engine = {
   strictTools: false,
   writeReasoning: (setting) => ({
     reasoning: { enabled: setting.enabled },
-    ...(setting.enabled && setting.effort !== undefined ? { reasoning_effort: setting.effort } : {}),
+    reasoning_effort: setting.enabled ? setting.effort : undefined,
   }),
 };
 

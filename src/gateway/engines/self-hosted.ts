@@ -30,7 +30,7 @@ const vllm: Engine = {
   strictTools: true,
   writeReasoning: (setting) => ({
     ...byTemplate(setting),
-    ...(setting.enabled && setting.budgetTokens !== undefined ? { thinking_token_budget: setting.budgetTokens } : {}),
+    thinking_token_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
   writeResponseFormat: usualResponseFormat,
 };

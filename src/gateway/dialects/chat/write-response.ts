@@ -98,11 +98,10 @@ function writeDeltaLogprobs({ logprobs }: Pick<TextEvent, 'logprobs'>): string {
 
 /** A choice that is being assembled. */
 interface ChoiceParts {
-  text: string | undefined;
+  text: string;
   reasoning: string;
-  refusal: string | undefined;
-  contentLogprobs: unknown[] | undefined;
-  refusalLogprobs: unknown[] | undefined;
+  refusal: string | null;
+  readonly logprobs: { content: unknown[] | null; refusal: unknown[] | null };
   readonly tools: { readonly id: string; readonly name: string; arguments: string }[];
   finish: Extract<RelayedEvent, { readonly type: 'finish' }> | undefined;
 }
@@ -118,25 +117,14 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
   const choices = new Map<number, ChoiceParts>();
 
   function partsOf(index: number): ChoiceParts {
-    let parts = choices.get(index);
-    if (parts === undefined) {
-      parts = {
-        text: undefined,
-        reasoning: '',
-        refusal: undefined,
-        contentLogprobs: undefined,
-        refusalLogprobs: undefined,
-        tools: [],
-        finish: undefined,
-      };
-      choices.set(index, parts);
-    }
-    return parts;
+    const logprobs = { content: null, refusal: null };
+    const begun = { text: '', reasoning: '', refusal: null, logprobs, tools: [], finish: undefined };
+    return choices.getOrInsert(index, begun);
   }
 
-  function takeLogprobs(parts: ChoiceParts, logprobs: Logprobs | undefined): void {
-    for (const token of logprobs?.content ?? []) (parts.contentLogprobs ??= []).push(token);
-    for (const token of logprobs?.refusal ?? []) (parts.refusalLogprobs ??= []).push(token);
+  function takeLogprobs({ logprobs: taken }: ChoiceParts, logprobs: Logprobs | undefined): void {
+    for (const token of logprobs?.content ?? []) (taken.content ??= []).push(token);
+    for (const token of logprobs?.refusal ?? []) (taken.refusal ??= []).push(token);
   }
 
   function take(event: RelayedEvent): void {
@@ -144,7 +132,7 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
     const parts = partsOf(event.choice);
     switch (event.type) {
       case 'text-delta':
-        parts.text = (parts.text ?? '') + event.text;
+        parts.text += event.text;
         takeLogprobs(parts, event.logprobs);
         return;
       case 'reasoning-delta':
@@ -172,25 +160,21 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
     }
   }
 
-  function writeLogprobs({ contentLogprobs, refusalLogprobs }: ChoiceParts): Logprobs | null {
-    if (contentLogprobs === undefined && refusalLogprobs === undefined) return null;
-    return { content: contentLogprobs ?? null, refusal: refusalLogprobs ?? null };
-  }
-
   function writeChoice([index, parts]: readonly [number, ChoiceParts]): unknown {
+    const { text, reasoning, refusal, logprobs, tools, finish } = parts;
     return {
       index,
       message: {
         role: 'assistant',
         // Null when there are only calls or a refusal, even with token probabilities.
-        content: parts.text || (parts.tools.length > 0 || parts.refusal !== undefined ? null : ''),
-        refusal: parts.refusal ?? null,
-        ...(parts.reasoning === '' ? {} : { reasoning_content: parts.reasoning, reasoning: parts.reasoning }),
-        ...(parts.finish?.sealedState === undefined ? {} : writeState(parts.finish.sealedState)),
-        ...(parts.tools.length === 0 ? {} : calls.message(parts.tools)),
+        content: text || (tools.length > 0 || refusal !== null ? null : ''),
+        refusal,
+        ...(reasoning !== '' && { reasoning_content: reasoning, reasoning }),
+        ...(finish?.sealedState !== undefined && writeState(finish.sealedState)),
+        ...(tools.length > 0 && calls.message(tools)),
       },
-      logprobs: writeLogprobs(parts),
-      finish_reason: calls.finishReason(parts.finish?.reason ?? 'stop'),
+      logprobs: logprobs.content === null && logprobs.refusal === null ? null : logprobs,
+      finish_reason: calls.finishReason(finish?.reason ?? 'stop'),
     };
   }
 

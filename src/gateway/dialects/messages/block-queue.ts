@@ -1,5 +1,6 @@
 import type { RelayedEvent } from '../../../core/event.ts';
 import type { Citation } from '../../../core/web-search.ts';
+import { isObject, parseJson } from '../../../core/json.ts';
 import { createJsonScan, type JsonScan } from '../../../core/json-scan.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 
@@ -13,6 +14,8 @@ interface BlockQueue {
   readonly end: () => void;
   /** The answer breaks off. Writes everything that was held back and leaves the last block open. */
   readonly breakOff: () => string;
+  /** All blocks as JSON, if none of them was written. */
+  readonly whole: () => string;
   /** Writes what the queue allows, as server-sent events. Pieces of one block that came together become one delta. */
   readonly write: () => string;
 }
@@ -59,10 +62,8 @@ interface QueueState {
   isBroken: boolean;
 }
 
-/**
- * What the engine wants back, in the block that clients of this format send back without reading it.
- */
-export const writeState = (sealed: string): string => JSON.stringify({ type: 'redacted_thinking', data: sealed });
+/** What the engine wants back, in the block that clients of this format send back without reading it. */
+const writeState = (sealed: string): string => JSON.stringify({ type: 'redacted_thinking', data: sealed });
 
 /** `signatureOf` makes the signature of a block of thinking from its index. */
 export function createBlockQueue(signatureOf: (index: number) => string): BlockQueue {
@@ -77,6 +78,7 @@ export function createBlockQueue(signatureOf: (index: number) => string): BlockQ
   };
   return {
     write: () => write(state),
+    whole: () => state.queue.map((block) => writeWhole(state, block)).join(','),
     breakOff: () => {
       state.isBroken = true;
       return write(state);
@@ -196,6 +198,28 @@ function write(state: QueueState): string {
     state.isOpen = false;
   }
   return text;
+}
+
+/** The arguments as the model wrote them. Anything but a JSON object was cut off by the output cap and is of no use. */
+const writeInput = (text: string): string => (isObject(parseJson(text)) ? text : '{}');
+
+function writeWhole({ signatureOf }: QueueState, { kind, index, start, waiting, citations }: Block): string {
+  const text = JSON.stringify(waiting);
+  switch (kind) {
+    case 'text':
+      return `{"type":"text","text":${text}}`;
+    case 'cited-text':
+      return `{"type":"text","text":${text},"citations":[${citations.map(writeCitation).join(',')}]}`;
+    case 'thinking':
+      return `{"type":"thinking","thinking":${text},"signature":"${signatureOf(index)}"}`;
+    // The start ends in an empty input.
+    case 'tool_use':
+      return `${start.slice(0, -'{}}'.length)}${writeInput(waiting)}}`;
+    case 'search-call':
+      return `${start.slice(0, -'{}}'.length)}${waiting}}`;
+    case 'whole':
+      return start;
+  }
 }
 
 /** Writes one server-sent event. Clients need its name and ignore data without one (docs/reference/engines.md §2). `fields` is JSON without braces. */

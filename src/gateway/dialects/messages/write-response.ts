@@ -1,13 +1,10 @@
 import type { Feature } from '../../../core/capability.ts';
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../../core/dialect.ts';
-import type { AnswerEvent, FinishReason, RelayedEvent } from '../../../core/event.ts';
+import type { AnswerEvent, FinishReason } from '../../../core/event.ts';
 import { errorBody, type Failure } from '../../../core/failure.ts';
-import { isObject, parseJson } from '../../../core/json.ts';
 import { type Bill, formatUsd, type Usage } from '../../../core/money.ts';
 import { isParameter, parameters, type Sampling } from '../../../core/parameters.ts';
-import type { Citation } from '../../../core/web-search.ts';
-import { createBlockQueue, frame, writeState } from './block-queue.ts';
-import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
+import { createBlockQueue, frame } from './block-queue.ts';
 
 type Finish = Pick<AnswerEvent & { readonly type: 'finish' }, 'reason' | 'stopSequence'>;
 
@@ -61,97 +58,20 @@ export function createStreamWriter(identity: AnswerIdentity, { sampling }: Asked
   };
 }
 
-/** A block that is being assembled. */
-type Part =
-  | { readonly type: 'text'; text: string; readonly citations?: readonly Citation[] }
-  | { readonly type: 'thinking'; text: string }
-  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; text: string }
-  /** A block of a search or of the engine's state, as JSON. */
-  | { readonly type: 'whole'; readonly json: string };
-
-/** The arguments as the model wrote them. Anything but a JSON object was cut off by the output cap and is of no use. */
-const writeInput = (text: string): string => (isObject(parseJson(text)) ? text : '{}');
-
-function writePart(part: Part, signature: string): string {
-  switch (part.type) {
-    case 'text': {
-      const text = JSON.stringify({ type: 'text', text: part.text });
-      const { citations } = part;
-      return citations === undefined
-        ? text
-        : `${text.slice(0, -1)},"citations":[${citations.map(writeCitation).join(',')}]}`;
-    }
-    case 'whole':
-      return part.json;
-    case 'thinking':
-      return JSON.stringify({ type: 'thinking', thinking: part.text, signature });
-    case 'tool_use': {
-      const { type, id, name } = part;
-      return `${JSON.stringify({ type, id, name }).slice(0, -1)},"input":${writeInput(part.text)}}`;
-    }
-  }
-}
-
 /** Assembles events into one message, with its blocks in the order in which they began. */
 export function createJsonWriter(identity: AnswerIdentity, { sampling }: AskedAnswer): JsonWriter {
-  const parts: Part[] = [];
-  const calls: (Part & { readonly type: 'tool_use' })[] = [];
+  const queue = createBlockQueue((block) => signatureOf(identity, block));
   let finish: Finish = { reason: 'stop' };
-
-  function addText(type: 'text' | 'thinking', text: string): void {
-    if (text === '') return;
-    const last = parts.at(-1);
-    if (last?.type === type && !('citations' in last)) last.text += text;
-    else parts.push({ type, text });
-  }
-
-  function take(event: RelayedEvent): void {
-    switch (event.type) {
-      case 'text-delta':
-      case 'refusal-delta': {
-        const { text, citations } = event;
-        if (citations === undefined) addText('text', text);
-        else parts.push({ type: 'text', text, citations });
-        return;
-      }
-      case 'reasoning-delta':
-        addText('thinking', event.text);
-        return;
-      case 'tool-start': {
-        const { id, name } = event;
-        const call = { type: 'tool_use' as const, id, name, text: '' };
-        calls[event.tool] = call;
-        parts.push(call);
-        return;
-      }
-      case 'tool-delta': {
-        const call = calls[event.tool];
-        if (call !== undefined) call.text += event.text;
-        return;
-      }
-      case 'search-call':
-        parts.push({ type: 'whole', json: `${writeSearchCall(event.id)},"input":${event.input}}` });
-        return;
-      case 'search-result':
-        parts.push({ type: 'whole', json: writeSearchResult(event.id, event.result) });
-        return;
-      case 'finish':
-        finish = event;
-        if (event.sealedState !== undefined) parts.push({ type: 'whole', json: writeState(event.sealedState) });
-        return;
-      case 'usage':
-        return;
-    }
-  }
-
   return {
     push: (events) => {
-      for (const event of events) take(event);
+      for (const event of events) {
+        if (event.type === 'finish') finish = event;
+        queue.push(event);
+      }
     },
     finish: (bill) => {
-      const content = parts.map((part, index) => writePart(part, signatureOf(identity, index))).join(',');
       const ending = JSON.stringify(stopReasonOf(finish, sampling.stop)).slice(1, -1);
-      return `{${head(identity)},"content":[${content}],${ending},"usage":${writeUsage(bill)}}`;
+      return `{${head(identity)},"content":[${queue.whole()}],${ending},"usage":${writeUsage(bill)}}`;
     },
   };
 }
