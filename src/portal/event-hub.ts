@@ -162,8 +162,7 @@ export function oncePerEvent<Made, Given extends readonly unknown[]>(
 ): (event: PortalEvent, ...given: Given) => Made {
   const made = new WeakMap<PortalEvent, { readonly value: Made }>();
   return (event, ...given) => {
-    const known = made.get(event) ?? { value: make(event, ...given) };
-    made.set(event, known);
+    const known = made.getOrInsertComputed(event, () => ({ value: make(event, ...given) }));
     return known.value;
   };
 }

@@ -37,8 +37,7 @@ function createLines(maxRunning: number) {
     isFull: (name: string): boolean => lines.get(name)?.running === maxRunning,
     /** Resolves to the function that gives the place back, when there is one. */
     enter: async (name: string): Promise<() => void> => {
-      const line = lines.get(name) ?? { running: 0, waiting: [] };
-      lines.set(name, line);
+      const line = lines.getOrInsertComputed(name, () => ({ running: 0, waiting: [] }));
       if (line.running < maxRunning) line.running += 1;
       else await new Promise<void>((resolve) => line.waiting.push(resolve));
       return () => leave(name, line);

@@ -153,8 +153,7 @@ export async function rolesByAddress(
   const found = new Map<string, Map<string, WorkspaceRole>>();
   for (const { address, workspace_id: workspaceId, role } of rows) {
     if (address === null) continue;
-    const roles = found.get(address) ?? new Map<string, WorkspaceRole>();
-    found.set(address, roles.set(workspaceId, role));
+    found.getOrInsertComputed(address, () => new Map<string, WorkspaceRole>()).set(workspaceId, role);
   }
   return found;
 }

@@ -154,8 +154,7 @@ export async function tagBudgetsOf(
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, TagBudget>>> {
   const budgets = new Map<string, Map<string, TagBudget>>();
   for (const { workspaceId, number: _, ...budget } of await numberedBudgets(queries, workspaceIds, now)) {
-    const ofWorkspace = budgets.get(workspaceId) ?? new Map<string, TagBudget>();
-    budgets.set(workspaceId, ofWorkspace.set(budget.tag, budget));
+    budgets.getOrInsertComputed(workspaceId, () => new Map<string, TagBudget>()).set(budget.tag, budget);
   }
   return budgets;
 }

@@ -48,8 +48,7 @@ export async function readSizes(
       .execute(),
   );
   for (const { workspace_id: id, name, size } of rows) {
-    const names = sizes.get(id) ?? new Map<string, number>();
-    sizes.set(id, names.set(name, Number(size)));
+    sizes.getOrInsertComputed(id, () => new Map<string, number>()).set(name, Number(size));
   }
   return sizes;
 }

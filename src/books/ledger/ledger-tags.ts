@@ -77,8 +77,7 @@ export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_0
   function placeOf(tag: OwnedTag, rooms: Map<string, Map<string, number>>): OwnedTag {
     const { workspaceId, name } = tag;
     if (full.has(nameKeyOf(tag))) return { ...tag, value: other };
-    const names = rooms.get(workspaceId) ?? new Map<string, number>();
-    rooms.set(workspaceId, names);
+    const names = rooms.getOrInsertComputed(workspaceId, () => new Map<string, number>());
     const size = names.get(name);
     if (size === undefined && names.size >= listBounds.maxTagNames) return { workspaceId, name: other, value: other };
     // The tag that stands for the others comes beyond the bound.

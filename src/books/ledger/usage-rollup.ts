@@ -144,11 +144,15 @@ export function usageOf(requests: readonly Countable[], table: UsageTable): read
     const period = Math.floor(startedAt / periodMs[table]);
     for (const tag of table === 'usage_tags' ? request.tags : untagged) {
       const name = `${tag} ${period} ${key} ${model} ${surface} ${outcome}`;
-      let group = groups.get(name);
-      if (group === undefined) {
-        group = { tag, period, key, model, surface, outcome, measures: usageMeasures.map(() => 0n) };
-        groups.set(name, group);
-      }
+      const group = groups.getOrInsertComputed(name, () => ({
+        tag,
+        period,
+        key,
+        model,
+        surface,
+        outcome,
+        measures: usageMeasures.map(() => 0n),
+      }));
       count(group.measures, request);
     }
   }

@@ -43,11 +43,7 @@ const results = new WeakMap<CatalogObject, ReadResult>();
 
 /** Checks one object against the schema of its kind. Never throws. A Model keeps its valid routes. */
 export function readObject(object: CatalogObject): ReadResult {
-  const known = results.get(object);
-  if (known) return known;
-  const result = read(object);
-  results.set(object, result);
-  return result;
+  return results.getOrInsertComputed(object, () => read(object));
 }
 
 /** The problems of one object by itself; `compile` finds the problems of its references. Never throws. */

@@ -50,9 +50,7 @@ const versions = new WeakMap<AccountObject, string>();
 /** Everything of an object that a reconciliation depends on. Its status is not part of it. */
 export function versionOf(object: AccountObject): string {
   const { uid, generation, deletedAt, annotations } = object;
-  const version = versions.get(object) ?? JSON.stringify([uid, generation, deletedAt, annotations]);
-  versions.set(object, version);
-  return version;
+  return versions.getOrInsertComputed(object, () => JSON.stringify([uid, generation, deletedAt, annotations]));
 }
 
 export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => void): AccountOutcomes {
@@ -114,8 +112,7 @@ export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => 
       const payer = payerOf(object);
       retries.set(id, { version, delayMs, payer, cancel: clock.after(delayMs, () => retryNow(id)) });
       if (payer === undefined) return;
-      const others = waiters.get(payer) ?? new Set();
-      waiters.set(payer, others.add(id));
+      waiters.getOrInsertComputed(payer, () => new Set()).add(id);
     },
     dropRetry,
     forget,

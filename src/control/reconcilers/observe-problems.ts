@@ -166,9 +166,7 @@ function createCertificateLook({
       );
     }
     const trusted = catalog.snapshots.current().clusters.flatMap((cluster) => {
-      const known = ofCluster.get(cluster) ?? certificatesOf(cluster);
-      ofCluster.set(cluster, known);
-      return known;
+      return ofCluster.getOrInsertComputed(cluster, () => certificatesOf(cluster));
     });
     return [...edge, ...trusted];
   };

@@ -128,11 +128,7 @@ function createWaitingList<Id extends string>({
   const groups = new Map<string, Waiting<Id>>();
 
   function groupOf(namespace: string): Waiting<Id> {
-    const known = groups.get(namespace);
-    if (known !== undefined) return known;
-    const made: Waiting<Id> = { soon: new Set(), calm: new Set(), running: 0 };
-    groups.set(namespace, made);
-    return made;
+    return groups.getOrInsertComputed(namespace, () => ({ soon: new Set(), calm: new Set(), running: 0 }));
   }
 
   return {

@@ -35,9 +35,7 @@ export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new
   );
 
   function of(planned: PlannedRoute): TriedRoute {
-    const tried = routes.get(planned) ?? { endpoints: new Set(), failures: 0, isOver: false };
-    routes.set(planned, tried);
-    return tried;
+    return routes.getOrInsertComputed(planned, () => ({ endpoints: new Set(), failures: 0, isOver: false }));
   }
 
   return {

@@ -35,11 +35,7 @@ const known = new WeakMap<Route, Capabilities>();
 
 /** What a route can do: its engine's table, with the operator's overrides. */
 export function capabilitiesOf(route: Route): Capabilities {
-  const before = known.get(route);
-  if (before !== undefined) return before;
-  const result = declaredCapabilities(route.backend.engine, route.capabilities);
-  known.set(route, result);
-  return result;
+  return known.getOrInsertComputed(route, () => declaredCapabilities(route.backend.engine, route.capabilities));
 }
 
 /** An engine's table with an operator's overrides. */

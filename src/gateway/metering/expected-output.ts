@@ -109,11 +109,11 @@ export function createAnswerLengths(): AnswerLengths {
   const models = new Map<string, Learned>();
 
   function learnedOf(modelId: string): Learned {
-    const known = models.get(modelId);
-    if (known !== undefined) return known;
-    const fresh = { whole: new Float64Array(bucketCount), cutOff: new Float64Array(bucketCount), total: 0 };
-    models.set(modelId, fresh);
-    return fresh;
+    return models.getOrInsertComputed(modelId, () => ({
+      whole: new Float64Array(bucketCount),
+      cutOff: new Float64Array(bucketCount),
+      total: 0,
+    }));
   }
 
   return {

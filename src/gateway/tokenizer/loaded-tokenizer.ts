@@ -22,11 +22,7 @@ export function createTokenizerCache(options: { readonly root: string; readonly 
   const loaded = new Map<string, Promise<LoadedTokenizer>>();
   return {
     get: (path) => {
-      const known = loaded.get(path);
-      if (known !== undefined) return known;
-      const loading = loadTokenizer(options.root, path, options.now);
-      loaded.set(path, loading);
-      return loading;
+      return loaded.getOrInsertComputed(path, () => loadTokenizer(options.root, path, options.now));
     },
   };
 }

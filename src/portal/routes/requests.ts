@@ -157,9 +157,7 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
   }
   const numbers = new Map<string, string>();
   const nameOf = (route: string): string => {
-    const known = numbers.get(route) ?? `route ${numbers.size + 1}`;
-    numbers.set(route, known);
-    return known;
+    return numbers.getOrInsertComputed(route, () => `route ${numbers.size + 1}`);
   };
   const attempts = story.attempts?.map(({ route, fault: whole, ...attempt }) => {
     // Errors of an engine are for operators. A member sees only the HTTP status.

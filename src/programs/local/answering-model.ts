@@ -21,9 +21,7 @@ export async function answeringModel(
 ): Promise<string | undefined> {
   const asked = new Map<string, Promise<boolean>>();
   const answers = (backend: Backend): Promise<boolean> => {
-    const known = asked.get(backend.name) ?? backendAnswers(backend, signal);
-    asked.set(backend.name, known);
-    return known;
+    return asked.getOrInsertComputed(backend.name, () => backendAnswers(backend, signal));
   };
   // All at once, so that several dead engines take no longer than one.
   const found = listed.slice(0, maxModels).map(async (id) => {

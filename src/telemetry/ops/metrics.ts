@@ -101,12 +101,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
 
   const models = new Map<string, ModelMetrics>();
   function ofModel(id: string): ModelMetrics {
-    let found = models.get(id);
-    if (found === undefined) {
-      found = createModelMetrics(id);
-      models.set(id, found);
-    }
-    return found;
+    return models.getOrInsertComputed(id, () => createModelMetrics(id));
   }
   /** A route's id is `<model>@<backend>`. */
   function atBackend(routeId: string): readonly [ModelMetrics, backend: string] {

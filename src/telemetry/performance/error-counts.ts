@@ -73,8 +73,7 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
   const backends = new Map<string, Rings>();
 
   function add(to: Map<string, Rings>, name: string, { isServed, fault }: Result): void {
-    const rings = to.get(name) ?? newRings();
-    to.set(name, rings);
+    const rings = to.getOrInsertComputed(name, () => newRings());
     for (const ring of [rings.whole, rings.lately]) {
       const slice = ring.at(clock.elapsed());
       slice.total += 1;

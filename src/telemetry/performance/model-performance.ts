@@ -71,8 +71,7 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
   function ended(modelId: string, outcome?: Outcome): void {
     const model = models.get(modelId);
     if (model === undefined) return;
-    const found = measured.get(modelId) ?? begin(windowOf(model));
-    measured.set(modelId, found);
+    const found = measured.getOrInsertComputed(modelId, () => begin(windowOf(model)));
     found.askedAt = clock.elapsed();
     if (outcome !== undefined) found.speed.outcome(outcome, clock.now());
     const served = outcome !== undefined && isServed(outcome, found.callers);

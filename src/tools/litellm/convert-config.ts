@@ -59,8 +59,7 @@ export function convertConfig(value: unknown, added: string): Conversion {
         assumed.push({ path, text: `${text} is the id of another Model; callers of this one write ${id}` });
         return [];
       }
-      const owner = owners.get(text) ?? name;
-      owners.set(text, owner);
+      const owner = owners.getOrInsertComputed(text, () => name);
       if (owner === name) return [text];
       assumed.push({ path, text: `${text} leads to ${owner} already; callers of this one write ${id}` });
       return [];

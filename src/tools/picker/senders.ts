@@ -109,8 +109,7 @@ export function createSenders({ createPool, isApart }: SendersOptions): Senders 
         view: { pool, isApart: () => hasPeers || isApart() },
         success: (at, endpoint) => successes.get(endpoint)?.mean(at, successPrior) ?? 1,
         record: (at, endpoint, success) => {
-          const mean = successes.get(endpoint) ?? createDecayedMean(successMemory);
-          successes.set(endpoint, mean);
+          const mean = successes.getOrInsertComputed(endpoint, () => createDecayedMean(successMemory));
           mean.add(at, success);
         },
       };

@@ -127,8 +127,7 @@ function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<stri
   const counts = new Map<string, { total: number; healthy: number }>();
   for (const [name, value] of stats) {
     const [, backend = '', what] = /^cluster\.(.+)\.membership_(total|healthy)$/.exec(name) ?? [];
-    const ofBackend = counts.get(backend) ?? { total: 0, healthy: 0 };
-    counts.set(backend, ofBackend);
+    const ofBackend = counts.getOrInsertComputed(backend, () => ({ total: 0, healthy: 0 }));
     ofBackend[what === 'total' ? 'total' : 'healthy'] = Number(value);
   }
   return counts;

@@ -27,8 +27,7 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
   const prompts = new Map<string, Failed>();
 
   function remember(digest: string): Failed {
-    const known = prompts.get(digest) ?? { at: new Map<string, number>(), isAnswered: false };
-    prompts.set(digest, known);
+    const known = prompts.getOrInsertComputed(digest, () => ({ at: new Map<string, number>(), isAnswered: false }));
     const [oldest] = prompts.keys();
     if (prompts.size > maxPrompts && oldest !== undefined) prompts.delete(oldest);
     return known;

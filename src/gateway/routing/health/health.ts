@@ -62,12 +62,7 @@ function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elaps
 
   function loadsOf({ backend }: Route): BackendLoads {
     const { name } = backend.cluster;
-    let loads = backends.get(name);
-    if (loads === undefined) {
-      loads = createBackendLoads(backend);
-      backends.set(name, loads);
-    }
-    return loads;
+    return backends.getOrInsertComputed(name, () => createBackendLoads(backend));
   }
 
   function healthOf(route: Route): RouteHealth {

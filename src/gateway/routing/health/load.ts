@@ -46,9 +46,7 @@ export function createBackendLoads({
   return {
     whole,
     of: ({ name }) => {
-      const load = loads.get(name) ?? { inFlight: 0, capacity: maxConcurrentRequestsPerEndpoint };
-      loads.set(name, load);
-      return load;
+      return loads.getOrInsertComputed(name, () => ({ inFlight: 0, capacity: maxConcurrentRequestsPerEndpoint }));
     },
     retain: (endpoints) => {
       const names = new Set(endpoints.map(({ name }) => name));

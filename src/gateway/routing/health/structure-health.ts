@@ -35,25 +35,20 @@ export function createStructureHealth(random: () => number): StructureHealth {
   const known = new Map<StructuralCapability, TrackedCapability>();
 
   function trackedOf(capability: StructuralCapability): TrackedCapability {
-    let tracked = known.get(capability);
-    if (tracked === undefined) {
-      tracked = {
-        circuit: createCircuit({
-          // The count and the share below open the circuit.
-          random,
-          failuresInRow: () => Infinity,
-          openMs: 10_000,
-          maxOpenMs: () => 300_000,
-          // An answer without a tool call has nothing to validate. Another request probes again.
-          probeMs: 10_000,
-        }),
-        validity: createDecayedMean({ halfLifeMs: 300_000, maxWeight: 20 }),
-        callers: createCallerEvidence(),
-        last: [],
-      };
-      known.set(capability, tracked);
-    }
-    return tracked;
+    return known.getOrInsertComputed(capability, () => ({
+      circuit: createCircuit({
+        // The count and the share below open the circuit.
+        random,
+        failuresInRow: () => Infinity,
+        openMs: 10_000,
+        maxOpenMs: () => 300_000,
+        // An answer without a tool call has nothing to validate. Another request probes again.
+        probeMs: 10_000,
+      }),
+      validity: createDecayedMean({ halfLifeMs: 300_000, maxWeight: 20 }),
+      callers: createCallerEvidence(),
+      last: [],
+    }));
   }
 
   return {

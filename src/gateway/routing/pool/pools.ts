@@ -48,14 +48,11 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
   }
 
   function of(pool: string): EndpointPool {
-    let known = pools.get(pool);
-    if (known === undefined) {
-      known = createEndpointPool(
+    return pools.getOrInsertComputed(pool, () =>
+      createEndpointPool(
         isReported ? { changed: (endpoint, prompt) => changedAt({ pool, endpoint }, prompt) } : undefined,
-      );
-      pools.set(pool, known);
-    }
-    return known;
+      ),
+    );
   }
 
   return {
@@ -77,8 +74,7 @@ export function createPools({ isReported }: { readonly isReported: boolean }): P
       return report;
     },
     heard: (now, replica, { endpoints, sent: prompts }) => {
-      const other = others.get(replica) ?? { heardAt: now, work: new Map<string, PoolPlace>() };
-      others.set(replica, other);
+      const other = others.getOrInsertComputed(replica, () => ({ heardAt: now, work: new Map<string, PoolPlace>() }));
       other.heardAt = now;
       for (const { pool, endpoint, ...reported } of endpoints) {
         const key = keyOf({ pool, endpoint });

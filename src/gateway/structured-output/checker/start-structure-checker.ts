@@ -47,9 +47,7 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
   const costs = new WeakMap<object, SchemaCost>();
 
   function knownCost(schema: NonNullable<StructureAsk['schema']>): SchemaCost {
-    const cost = costs.get(schema) ?? schemaCost(schema);
-    costs.set(schema, cost);
-    return cost;
+    return costs.getOrInsertComputed(schema, () => schemaCost(schema));
   }
 
   async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureResult> {
