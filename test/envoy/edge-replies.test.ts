@@ -183,6 +183,9 @@ describe('a request that is well formed', () => {
       const answer = await at(path);
       expectEnvelope(answer, 426);
       expect(answer.body).toContain('send POST /v1/responses');
+      // It names the protocol that serves the request, with the option that goes with the field (RFC 9110 §15.5.22, §7.8).
+      expect(answer.headers.get('upgrade')).toBe('HTTP/1.1');
+      expect(answer.headers.get('connection')?.toLowerCase()).toBe('upgrade');
     }
     for (const path of ['/v1/models', '/v1/responses/x', '/v1/chat/completions']) expectEnvelope(await at(path), 404);
     await withResponses.stop();

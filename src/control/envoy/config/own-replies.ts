@@ -10,6 +10,7 @@ interface OwnReply {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
 }
 
 const rejected = { status: 400, type: 'invalid_request_error' } as const;
@@ -45,6 +46,11 @@ const useHttp: OwnReply = {
   status: 426,
   type: 'invalid_request_error',
   message: `There is no WebSocket here: send POST ${answerPaths.responses}.`,
+  // A 426 has to name the protocol that serves the request (RFC 9110 §15.5.22, §7.8): HTTP itself.
+  headers: [
+    ['upgrade', 'HTTP/1.1'],
+    ['connection', 'Upgrade'],
+  ],
 };
 
 const noUpgrade = (surfaces: readonly Surface[]): OwnReply => ({
@@ -123,10 +129,13 @@ const onMessages: ConfigObject = {
 };
 
 /** Clients of the messages surface read the id of a request from the header `request-id`. */
-const requestId: ConfigObject = { header: { key: 'request-id', value: '%REQ(X-REQUEST-ID)%' } };
+const requestId = ['request-id', '%REQ(X-REQUEST-ID)%'] as const;
+
+const headersToAdd = (headers: OwnReply['headers'] = []): Readonly<Record<string, Json>> =>
+  headers.length === 0 ? {} : { headers_to_add: headers.map(([key, value]) => ({ header: { key, value } })) };
 
 /** One mapper for the messages surface, and one for everything else. */
-function mappers(filter: Json, { status, message, type }: OwnReply): readonly ConfigObject[] {
+function mappers(filter: Json, { status, message, type, headers = [] }: OwnReply): readonly ConfigObject[] {
   const error = { message, type };
   const both = { and_filter: { filters: [filter, onMessages] } };
   return [
@@ -134,9 +143,9 @@ function mappers(filter: Json, { status, message, type }: OwnReply): readonly Co
       filter: both,
       status_code: status,
       body_format_override: { json_format: { type: 'error', error } },
-      headers_to_add: [requestId],
+      ...headersToAdd([requestId, ...headers]),
     },
-    { filter, status_code: status, body_format_override: { json_format: { error } } },
+    { filter, status_code: status, body_format_override: { json_format: { error } }, ...headersToAdd(headers) },
   ];
 }
 
