@@ -103,6 +103,7 @@ const shown = (messages: readonly Message[]): readonly string[] =>
   });
 
 const missing = 'Error: this call has no result.';
+const stray = 'Result of a tool call that is no longer part of this conversation:\n';
 const histories: readonly (readonly [string, readonly Piece[], readonly string[]])[] = [
   [
     'words between two results',
@@ -167,7 +168,20 @@ const histories: readonly (readonly [string, readonly Piece[], readonly string[]
     [calls('a'), image('a')],
     ['calls a', 'a: The result is shown in the next message.', 'user Result of the tool call a:IMAGE'],
   ],
-  ['a result without a call', [result('x'), words('W')], ['x: says x', 'user W']],
+  ['a result without a call', [result('x'), words('W')], [`user ${stray}says x W`]],
+  ['several without calls', [result('x'), result('y'), words('W')], [`user ${stray}says x ${stray}says y W`]],
+  ['an image without a call', [image('x'), words('W')], [`user ${stray}IMAGE W`]],
+  [
+    'a result without a call, between a call and its result',
+    [calls('a'), result('x'), result('a'), words('W')],
+    ['calls a', 'a: says a', `user ${stray}says x W`],
+  ],
+  ['a result without a call, at the end', [words('W'), result('x')], [`user W ${stray}says x`]],
+  [
+    'a result without a call, before a turn of the model',
+    [words('V'), result('x'), calls('a'), result('a')],
+    [`user V ${stray}says x`, 'calls a', 'a: says a'],
+  ],
   [
     'a missing result at the end',
     [words('W'), calls('a', 'b'), result('b')],
@@ -208,7 +222,7 @@ describe.each(surfaces)('calls and results on %s', (surface) => {
         }
         const texts = shown(history).join('\n');
         for (const one of pieces) {
-          if (one.kind === 'result') expect(texts).toContain(`${one.call}: `);
+          if (one.kind === 'result') expect(texts).toContain(`says ${one.call}`);
           if (one.kind === 'words') expect(texts).toContain(one.text);
         }
       }),

@@ -1,8 +1,8 @@
 import type { Content, Message, ToolCall } from '../../core/request.ts';
 import { webSearchName } from '../../core/web-search.ts';
-import { contentOf, type Part, paragraphs } from './content.ts';
+import { contentOf, contentText, type Part, paragraphs, textPart } from './content.ts';
 import { wholeArguments } from './custom-tools.ts';
-import type { HistoryMessage } from './tool-result.ts';
+import { type HistoryMessage, shownNext, strayHeading } from './tool-result.ts';
 
 type Result = Extract<HistoryMessage, { readonly role: 'tool' }>;
 
@@ -27,14 +27,14 @@ const noResult = 'Error: this call has no result.';
 /**
  * Arranges the calls and results of a history as engines demand it: the results right after their calls, in the order of the calls, and
  * then everything that stood between. A result belongs to the latest call before it that has its id and no result yet; one that comes
- * before its call waits for it, and one without a call stays where it is. A call without a result gets a sentence, unless the history
- * ends with calls that all wait. Images of results go to the beginning of the user's message that follows. Arguments become whole objects.
+ * before its call waits for it. A call without a result gets a sentence, unless the history ends with calls that all wait. Images of
+ * results, and results without a call, go to the beginning of the user's message that follows. Arguments become whole objects.
  */
 export function placeResults(messages: readonly HistoryMessage[]): readonly Message[] {
   const { calledBy, placed } = matchResults(messages);
   const lastTurn = messages.findLast((message) => !placed.has(message));
   const arranged: Message[] = [];
-  /** Images of results that wait for the user's message. */
+  /** Images of results, and results without a call, that wait for the user's message. */
   const waiting: Part[] = [];
 
   function pushResult({ images = [], ...result }: Result): void {
@@ -44,7 +44,7 @@ export function placeResults(messages: readonly HistoryMessage[]): readonly Mess
 
   for (const message of messages) {
     if (message.role === 'tool') {
-      if (!placed.has(message)) pushResult(message);
+      if (!placed.has(message)) waiting.push(...strayParts(message, waiting.length > 0));
       continue;
     }
     if (message.role === 'system') {
@@ -71,6 +71,12 @@ export function placeResults(messages: readonly HistoryMessage[]): readonly Mess
   return arranged;
 }
 
+function strayParts({ tool, content, images = [] }: Result, isParagraph: boolean): readonly Part[] {
+  const said = content === shownNext ? '' : contentText(content);
+  const text = `${isParagraph ? '\n\n' : ''}${strayHeading(tool)}\n${said}`;
+  return [textPart(text), ...images.filter(({ type }) => type === 'image')];
+}
+
 const isSearch = ({ name }: ToolCall): boolean => name === webSearchName;
 
 interface Matches {
@@ -85,9 +91,7 @@ function matchResults(messages: readonly HistoryMessage[]): Matches {
   const byId = new Map<string, SameId>();
 
   function sameId(id: string): SameId {
-    const same = byId.get(id) ?? { open: [], latest: undefined, early: [] };
-    byId.set(id, same);
-    return same;
+    return byId.getOrInsertComputed(id, () => ({ open: [], latest: undefined, early: [] }));
   }
   function give(called: Called | undefined, result: Result): void {
     if (called === undefined) return;

@@ -7,20 +7,33 @@ type ResultMessage = Extract<Message, { readonly role: 'tool' }>;
 /** A message in the order of the caller's history. Engines take only text in a result, so its images are apart. */
 export type HistoryMessage =
   | Exclude<Message, ResultMessage>
-  | (ResultMessage & { readonly images?: readonly Part[] | undefined });
+  | (ResultMessage & {
+      readonly images?: readonly Part[] | undefined;
+      /** The name of its tool, if it names no call. */
+      readonly tool?: string | undefined;
+    });
 
 /** The line before the images of a result. */
 export const resultHeading = (toolCallId: string): string => `Result of the tool call ${toolCallId}:`;
+
+/** The line before a result without a call, which is read as words of the user: every engine refuses it as a result. */
+export const strayHeading = (tool: string | undefined): string =>
+  tool === undefined
+    ? 'Result of a tool call that is no longer part of this conversation:'
+    : `Result of the tool ${tool}:`;
+
+/** The text of a result that has nothing but images. */
+export const shownNext = 'The result is shown in the next message.';
 
 /** Makes the result of a tool call. `placeResults` moves its images into the user's message that follows. */
 export function toolResult(
   toolCallId: string,
   parts: readonly Part[],
   edit: (text: string) => string = (text) => text,
-): HistoryMessage {
+): Extract<HistoryMessage, { readonly role: 'tool' }> {
   const text = contentText(parts);
   const images = parts.filter((part) => part.type === 'image');
-  const said = text === '' && images.length > 0 ? 'The result is shown in the next message.' : text;
+  const said = text === '' && images.length > 0 ? shownNext : text;
   return {
     role: 'tool',
     toolCallId,
@@ -38,7 +51,8 @@ const notRead = (what: string): string => `[${what} stood here. This model canno
  */
 export const unreadable = z
   .object({
-    type: z.string().min(1),
+    type: z.string().min(1).catch('part'),
+    text: z.string().nullish().catch(null),
     title: z.string().nullish().catch(null),
     filename: z.string().nullish().catch(null),
     file: z.object({ filename: z.string().nullish() }).nullish().catch(null),
@@ -47,8 +61,9 @@ export const unreadable = z
       .nullish()
       .catch(null),
   })
-  .transform(({ type, title, filename, file, source }) => ({
+  .transform(({ type, text, title, filename, file, source }) => ({
     type: 'unreadable' as const,
+    text: text ?? '',
     was: type.replace(/^input_|_url$/g, ''),
     title: title ?? filename ?? file?.filename ?? undefined,
     mediaType: source?.media_type ?? undefined,
@@ -57,7 +72,9 @@ export const unreadable = z
 /** A part of a tool's result in a form that may be one that no model here can read. */
 export const orUnreadable = <T extends z.ZodType>(schema: T) => z.union([schema, unreadable]);
 
-export function describeUnreadable({ was, title, mediaType }: z.output<typeof unreadable>): Part {
+/** The text of a part, whatever its type, or else a description of it. */
+export function describeUnreadable({ text, was, title, mediaType }: z.output<typeof unreadable>): Part {
+  if (text !== '') return textPart(text);
   const named = title === undefined || title === '' ? '' : ` "${title}"`;
   const typed = mediaType === undefined ? '' : ` (${mediaType})`;
   const article = /^[aeiou]/i.test(was) ? 'An' : 'A';

@@ -11,6 +11,7 @@ import { inertFields, parseBody, present } from '../read-body.ts';
 import { isSealedState } from '../sealed-state.ts';
 import { refuseStored } from '../stored-state.ts';
 import { describeUnreadable, type HistoryMessage, toolResult, withAlternative } from '../tool-result.ts';
+import { readFormat } from '../wire-fields.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readTools } from './read-tools.ts';
 import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
@@ -146,8 +147,7 @@ function readMessage(message: ChatMessage): HistoryMessage {
 function readResponseFormat(format: ChatBody['response_format']): ResponseFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (format.type !== 'json_schema') return { type: format.type };
-  const { name, description, schema, strict } = format.json_schema;
-  return { type: 'json_schema', name, ...present({ description, schema, strict }) };
+  return readFormat(format.json_schema);
 }
 
 function readSampling(body: ChatBody): Sampling {

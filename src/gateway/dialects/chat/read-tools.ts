@@ -1,19 +1,14 @@
 import { Failure } from '../../../core/failure.ts';
 import type { CallFormat, Tool, ToolChoice } from '../../../core/request.ts';
 import { customTool } from '../custom-tools.ts';
-import { present } from '../read-body.ts';
+import { checkChoice, readFunction } from '../wire-fields.ts';
 import type { ChatBody } from './schema.ts';
 
 type WireTool = NonNullable<ChatBody['tools']>[number];
-type WireFunction = NonNullable<ChatBody['functions']>[number];
 type NamedTool = { readonly type: 'function'; readonly function: { readonly name: string } } | NamedCustomTool;
 type NamedCustomTool = { readonly type: 'custom'; readonly custom: { readonly name: string } };
 
 const nameOf = (tool: NamedTool): string => (tool.type === 'function' ? tool.function.name : tool.custom.name);
-
-function readFunction({ name, description, parameters, strict }: WireFunction): Tool {
-  return { name, ...present({ description, parameters, strict }) };
-}
 
 function readTool(tool: WireTool): Tool {
   if (tool.type === 'function') return readFunction(tool.function);
@@ -29,18 +24,9 @@ interface ReadTools {
 }
 
 function readChoice(choice: NonNullable<ChatBody['tool_choice']>, tools: readonly Tool[]): ToolChoice | undefined {
-  if (typeof choice === 'string') {
-    if (choice === 'required' && tools.length === 0) {
-      throw new Failure('invalid_request', 'tool_choice: "required" needs at least one entry in tools');
-    }
-    return tools.length === 0 ? undefined : choice;
-  }
+  if (typeof choice === 'string') return checkChoice(choice, tools);
   if (choice.type === 'allowed_tools') return choice.allowed_tools.mode;
-  const name = nameOf(choice);
-  if (!tools.some((tool) => tool.name === name)) {
-    throw new Failure('invalid_request', `tool_choice.${choice.type}.name: expected the name of one of the tools`);
-  }
-  return { name };
+  return checkChoice({ name: nameOf(choice) }, tools, { field: `tool_choice.${choice.type}.name` });
 }
 
 /** The tools that may be called. Throws `invalid_request` for a name that no tool has. */

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { byType, jsonSchema, listOf } from '../../../core/body-schema.ts';
+import { byType, listOf } from '../../../core/body-schema.ts';
 import { fileText } from '../file-text.ts';
 import { chatFields } from '../parameter-fields.ts';
 import { orUnreadable, unreadable } from '../tool-result.ts';
+import { count, formatFields, functionFields, imageUrl, maxTools, toolName } from '../wire-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { imageDetails, toolChoiceWords } from '../../../core/request.ts';
 
@@ -10,15 +11,12 @@ import { imageDetails, toolChoiceWords } from '../../../core/request.ts';
  * The chat completions request body (docs/reference/api.md §4.1). Unknown keys are dropped and never an error. Null means absent,
  * because official clients send it for absent fields. Ranges are those of the public wire format.
  */
-const count = z.int().min(1).max(1_000_000_000);
-
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
-/** `https://…`, `http://…` or `data:image/…`, which engines accept. */
-const imageUrl = z.string().regex(/^(?:https?:\/\/|data:image\/)/i, 'expected an http(s) URL or a data:image URL');
+const url = imageUrl();
 
 const imagePart = z.object({
   type: z.literal('image_url'),
-  image_url: z.union([imageUrl, z.object({ url: imageUrl, detail: z.enum(imageDetails).nullish() })]),
+  image_url: z.union([url, z.object({ url, detail: z.enum(imageDetails).nullish() })]),
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
 
@@ -82,16 +80,7 @@ const message = z.discriminatedUnion('role', [
   z.object({ role: z.literal('function'), name: z.string().min(1), content: resultContent.nullish() }),
 ]);
 
-const toolName = z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :');
-
-const functionFields = z.object({
-  name: toolName,
-  description: z.string().nullish(),
-  parameters: jsonSchema.nullish(),
-  strict: z.boolean().nullish(),
-});
-
-const functionTool = z.object({ type: z.literal('function'), function: functionFields });
+const functionTool = z.object({ type: z.literal('function'), function: z.object(functionFields) });
 const customTool = z.object({
   type: z.literal('custom'),
   custom: z.object({
@@ -104,19 +93,22 @@ const customTool = z.object({
 const tool = byType({ function: functionTool, custom: customTool });
 
 const named = z.object({ name: z.string().min(1) });
-const namedTool = byType({
+const namedTools = {
   function: z.object({ type: z.literal('function'), function: named }),
   custom: z.object({ type: z.literal('custom'), custom: named }),
-});
+};
+const namedTool = byType(namedTools);
 
 const toolChoice = z.union([
   z.enum(toolChoiceWords),
   byType({
-    function: z.object({ type: z.literal('function'), function: named }),
-    custom: z.object({ type: z.literal('custom'), custom: named }),
+    ...namedTools,
     allowed_tools: z.object({
       type: z.literal('allowed_tools'),
-      allowed_tools: z.object({ mode: z.enum(['auto', 'required']), tools: listOf(namedTool, { min: 1, max: 1024 }) }),
+      allowed_tools: z.object({
+        mode: z.enum(['auto', 'required']),
+        tools: listOf(namedTool, { min: 1, max: maxTools }),
+      }),
     }),
   }),
 ]);
@@ -124,15 +116,7 @@ const toolChoice = z.union([
 const responseFormat = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json_object') }),
-  z.object({
-    type: z.literal('json_schema'),
-    json_schema: z.object({
-      name: z.string().min(1).max(64),
-      description: z.string().nullish(),
-      schema: jsonSchema.nullish(),
-      strict: z.boolean().nullish(),
-    }),
-  }),
+  z.object({ type: z.literal('json_schema'), json_schema: z.object(formatFields) }),
 ]);
 
 export const chatBody = z.object({
@@ -143,10 +127,10 @@ export const chatBody = z.object({
   max_tokens: count.nullish(),
   max_completion_tokens: count.nullish(),
   ...chatFields,
-  tools: listOf(tool, { max: 1024 }).nullish(),
+  tools: listOf(tool, { max: maxTools }).nullish(),
   tool_choice: toolChoice.nullish(),
   // The first version of tools, under its old names.
-  functions: listOf(functionFields, { max: 1024 }).nullish(),
+  functions: listOf(z.object(functionFields), { max: maxTools }).nullish(),
   function_call: z.union([z.enum(['auto', 'none']), named]).nullish(),
   response_format: responseFormat.nullish(),
   ...reasoningFields,

@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { jsonSchema } from '../../../core/body-schema.ts';
 import type { ReasoningAsk } from '../../../core/request.ts';
 import { askOfLevel, reasoningLevel } from '../reasoning-level.ts';
+import { count } from '../wire-fields.ts';
 
 /** This format has no level below `low`. */
 const level = reasoningLevel.exclude(['none', 'minimal']);
 
 /** A budget below this format's own minimum or above the cap is accepted and honoured as far as possible. */
 const thinking = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('enabled'), budget_tokens: z.int().min(1).max(1_000_000_000).nullish() }),
+  z.object({ type: z.literal('enabled'), budget_tokens: count.nullish() }),
   z.object({ type: z.literal('disabled') }),
   // Engines cannot limit reasoning to the time between calls, so with both types the model decides.
   z.object({ type: z.enum(['adaptive', 'between_tools']) }),

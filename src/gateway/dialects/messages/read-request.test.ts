@@ -189,6 +189,9 @@ describe('a messages request means the same as a chat request', () => {
 
 describe('a conversation', () => {
   const messagesOf = (...turns: readonly unknown[]): Request['messages'] => read(saying(...turns)).messages;
+  /** What follows a call with this result. */
+  const afterResult = (content: unknown, more: object = {}): Request['messages'] =>
+    messagesOf(assistant(call('a')), user(result('a', content, more))).slice(1);
 
   it('moves images of a result to the user’s message, since engines take only text from a tool', () => {
     expect(
@@ -208,7 +211,7 @@ describe('a conversation', () => {
         ],
       },
     ]);
-    expect(messagesOf(user(result('a', [png])))[0]).toEqual({
+    expect(afterResult([png])[0]).toEqual({
       ...{ role: 'tool', toolCallId: 'a', content: 'The result is shown in the next message.' },
     });
   });
@@ -227,7 +230,7 @@ describe('a conversation', () => {
     ],
   ])('reads %s as text, in a user’s turn and in the result of a tool', (_, block, expected) => {
     expect(messagesOf(user(block))).toEqual([{ role: 'user', content: expected }]);
-    expect(messagesOf(user(result('a', [block])))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
+    expect(afterResult([block])).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
   });
 
   it('makes documents and search results paragraphs of their own', () => {
@@ -236,7 +239,7 @@ describe('a conversation', () => {
     const expected = 'Read: \n\nabc\n\nT (https://t.example)\n\nfound\n\nWhat?';
     const blocks = [text('Read: '), notes, found, text('Wh'), text('at?')];
     expect(messagesOf(user(...blocks))).toEqual([{ role: 'user', content: expected }]);
-    expect(messagesOf(user(result('a', blocks)))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
+    expect(afterResult(blocks)).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
   });
 
   it.each<readonly [string, object, string]>([
@@ -256,7 +259,7 @@ describe('a conversation', () => {
       '[An audio clip stood here. This model cannot read it.]',
     ],
   ])('describes %s in a tool result, since it stays in the history', (_, block, expected) => {
-    expect(messagesOf(user(result('a', [block])))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
+    expect(afterResult([block])).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
   });
 
   it('names the tools that a client’s own search has found', () => {
@@ -264,7 +267,7 @@ describe('a conversation', () => {
       { type: 'tool_reference', tool_name: 'mail' },
       { type: 'tool_reference', tool_name: 'map' },
     ];
-    expect(messagesOf(user(result('a', found)))).toEqual([
+    expect(afterResult(found)).toEqual([
       {
         ...{ role: 'tool', toolCallId: 'a' },
         content: 'The tool mail can be called from now on.\nThe tool map can be called from now on.\n',
@@ -279,12 +282,8 @@ describe('a conversation', () => {
     ['errors are fine', 'Error: errors are fine'],
     ['', 'Error'],
   ])('marks a failed call in its text: %j', (content, said) => {
-    expect(messagesOf(user(result('a', content, { is_error: true })))).toEqual([
-      { role: 'tool', toolCallId: 'a', content: said },
-    ]);
-    expect(messagesOf(user(result('a', content, { is_error: false })))).toEqual([
-      { role: 'tool', toolCallId: 'a', content },
-    ]);
+    expect(afterResult(content, { is_error: true })).toEqual([{ role: 'tool', toolCallId: 'a', content: said }]);
+    expect(afterResult(content, { is_error: false })).toEqual([{ role: 'tool', toolCallId: 'a', content }]);
   });
 
   it('drops encrypted thinking, and joins thinking that was separated by text', () => {

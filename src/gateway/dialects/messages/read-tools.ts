@@ -1,9 +1,9 @@
-import { Failure } from '../../../core/failure.ts';
 import type { Tool, ToolChoice } from '../../../core/request.ts';
 import { type Citing, webSearchTool } from '../search-words.ts';
 import { type WebSearchAsk, webSearchName } from '../../../core/web-search.ts';
 import { present } from '../read-body.ts';
 import { readDomains, readLocation } from '../search-fields.ts';
+import { checkChoice, checkSearchName } from '../wire-fields.ts';
 import type { MessagesBody } from './schema.ts';
 import type { ClientToolAsk, FunctionTool, SearchTool, WireTool } from './tool-schema.ts';
 
@@ -32,36 +32,16 @@ export function readTools(body: ToolsBody, citing: Citing): ReadTools {
 function findSearch(tools: readonly WireTool[]): WebSearchAsk | undefined {
   const [search, ...others] = tools.filter(isSearch);
   if (search === undefined) return undefined;
-  const named = tools.findIndex((tool) => !isSearch(tool) && tool.name === webSearchName);
-  if (named !== -1) {
-    throw new Failure(
-      'web_search_name_reserved',
-      `tools[${named}].name: ${webSearchName} is the name of the web search that is among the tools`,
-    );
-  }
-  if (others.length > 0) throw new Failure('invalid_request', 'tools: expected the web search once');
+  const taken = tools.findIndex((tool) => !isSearch(tool) && tool.name === webSearchName);
+  checkSearchName(others.length + 1, taken === -1 ? undefined : `tools[${taken}].name`);
   return readSearch(search);
 }
 
 /** Reads the choice among the tools. Throws `invalid_request` if the chosen tool is not one of the tools. */
 export function readToolChoice(choice: MessagesBody['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
   if (choice === undefined || choice === null) return undefined;
-  switch (choice.type) {
-    case 'auto':
-    case 'none':
-      return tools.length === 0 ? undefined : choice.type;
-    case 'any':
-      if (tools.length === 0)
-        throw new Failure('invalid_request', 'tool_choice: "any" needs at least one entry in tools');
-      return 'required';
-    case 'tool': {
-      const { name } = choice;
-      if (!tools.some((tool) => tool.name === name)) {
-        throw new Failure('invalid_request', 'tool_choice.name: expected the name of one of the tools');
-      }
-      return { name };
-    }
-  }
+  if (choice.type === 'tool') return checkChoice({ name: choice.name }, tools);
+  return checkChoice(choice.type === 'any' ? 'required' : choice.type, tools, { required: 'any' });
 }
 
 const isClientTool = (tool: WireTool): tool is ClientToolAsk => 'known' in tool;

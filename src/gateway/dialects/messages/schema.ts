@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { byType, jsonObject, jsonSchema, listOf } from '../../../core/body-schema.ts';
 import { messagesFields } from '../parameter-fields.ts';
 import { orUnreadable, unreadable } from '../tool-result.ts';
+import { count, maxTools } from '../wire-fields.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { tool } from './tool-schema.ts';
 import { citations, searchCall, searchResult } from './search-blocks.ts';
@@ -180,11 +181,11 @@ const toolChoice = z.discriminatedUnion('type', [
 export const messagesBody = z.object({
   model: z.string().min(1),
   messages: listOf(message, { min: 1 }),
-  max_tokens: z.int().min(1).max(1_000_000_000),
+  max_tokens: count,
   system: z.union([z.string(), systemBlocks]).nullish(),
   stream: z.boolean().nullish(),
   ...messagesFields,
-  tools: listOf(tool, { max: 1024 }).nullish(),
+  tools: listOf(tool, { max: maxTools }).nullish(),
   tool_choice: toolChoice.nullish(),
   // The earlier name of output_config.format.
   output_format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),

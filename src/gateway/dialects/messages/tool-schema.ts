@@ -3,6 +3,7 @@ import { isObject } from '../../../core/json.ts';
 import { webSearchName } from '../../../core/web-search.ts';
 import { jsonSchema, reportIssues } from '../../../core/body-schema.ts';
 import { sites, userLocation } from '../search-fields.ts';
+import { toolName } from '../wire-fields.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
 
 /** A deferred tool is hidden from the model until the conversation names it. */
@@ -11,7 +12,7 @@ const deferring = { defer_loading: z.boolean().nullish() };
 const functionTool = z.object({
   ...deferring,
   type: z.literal('custom').nullish(),
-  name: z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :'),
+  name: toolName,
   description: z.string().nullish(),
   input_schema: jsonSchema,
   strict: z.boolean().nullish(),

@@ -3,6 +3,8 @@ import { byType, listOf } from '../../../core/body-schema.ts';
 import { isObject } from '../../../core/json.ts';
 import { fileText } from '../file-text.ts';
 import { orUnreadable, unreadable } from '../tool-result.ts';
+import { imageUrl } from '../wire-fields.ts';
+import { tool } from './tool-schema.ts';
 
 /**
  * The items of a conversation. Fields that are not listed are dropped, and ids are not needed: nothing is stored under them. Items that
@@ -11,13 +13,9 @@ import { orUnreadable, unreadable } from '../tool-result.ts';
 const inputText = z.object({ type: z.literal('input_text'), text: z.string() });
 
 const notKept = 'files are not kept here: send the image as a data:image URL, or as an http(s) URL';
-const imageUrl = z
-  .string(`expected the image in image_url: ${notKept}`)
-  .regex(/^(?:https?:\/\/|data:image\/)/i, 'expected an http(s) URL or a data:image URL');
-
 const inputImage = z.object({
   type: z.literal('input_image'),
-  image_url: imageUrl,
+  image_url: imageUrl(`expected the image in image_url: ${notKept}`),
   // `original` asks for more than engines know.
   detail: z
     .enum(['auto', 'low', 'high', 'original'])
@@ -87,8 +85,12 @@ const resultPart = byType(
   { rest: unreadable },
 );
 const output = z.union([z.string(), listOf(resultPart)]);
-const functionOutput = z.object({ type: z.literal('function_call_output'), call_id: callId, output });
-const customOutput = z.object({ type: z.literal('custom_tool_call_output'), call_id: callId, output });
+/** A result that another agent hands over names its tool, and no call. */
+const resultFields = { call_id: callId.nullish(), name: z.string().nullish(), namespace: z.string().nullish(), output };
+const functionOutput = z.object({ type: z.literal('function_call_output'), ...resultFields });
+const customOutput = z.object({ type: z.literal('custom_tool_call_output'), ...resultFields });
+/** Tools that a client adds in the course of a conversation. */
+const additionalTools = z.object({ type: z.literal('additional_tools'), tools: listOf(tool) });
 
 /** A search of the service. Its sources carry their sealed text; a search without one is left out. */
 const searchCall = z.object({
@@ -118,6 +120,7 @@ const typed = byType(
     custom_tool_call: customCall,
     custom_tool_call_output: customOutput,
     web_search_call: searchCall,
+    additional_tools: additionalTools,
   },
   {
     refused: {
@@ -135,7 +138,6 @@ const typed = byType(
       tool_search_output: notRun,
       program: notRun,
       program_output: notRun,
-      additional_tools: 'send all tools in tools',
       configuration_update: 'send the configuration in the fields of the request',
       computer_call: asFunction,
       computer_call_output: asFunction,

@@ -65,7 +65,10 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Hi
       case 'custom_tool_call_output': {
         const { output } = item;
         const parts = typeof output === 'string' ? [textPart(output)] : output.map(readResultPart);
-        messages.push(toolResult(item.call_id, parts));
+        messages.push({
+          ...toolResult(item.call_id ?? '', parts),
+          tool: item.name ? nameOf({ ...item, name: item.name }) : undefined,
+        });
         break;
       }
       case 'web_search_call': {
@@ -74,6 +77,9 @@ function readAll(items: readonly WireItem[], reading: ReadingItems): readonly Hi
         if (words !== undefined) searched.push({ id: item.id ?? `ws_${at}`, query, words });
         break;
       }
+      // read-tools.ts reads them.
+      case 'additional_tools':
+        break;
     }
   }
   close();
@@ -97,9 +103,7 @@ function addSearches(messages: HistoryMessage[], searched: readonly Searched[]):
   for (const { id, words } of searched) messages.push({ role: 'tool', toolCallId: id, content: words });
 }
 
-type WireCall = ItemOf<'function_call' | 'custom_tool_call'>;
-
-const nameOf = ({ namespace, name }: WireCall): string =>
+const nameOf = ({ namespace, name }: Pick<ItemOf<'function_call'>, 'namespace' | 'name'>): string =>
   typeof namespace === 'string' ? shownName({ namespace, name }) : name;
 
 const calling = (call: ToolCall): Message => ({ role: 'assistant', toolCalls: [call] });

@@ -118,9 +118,13 @@ describe('a long conversation is read in a time that grows with its length', () 
 
   it('of images that tools returned, one after the other', () => {
     const output = [{ type: 'input_image', image_url: 'data:image/png;base64,aa' }];
-    const item = { type: 'function_call_output', call_id: 'a', output };
-    const { messages } = read({ input: Array.from({ length: count }, () => item) });
-    expect(messages).toHaveLength(count + 1);
+    const calls = Array.from({ length: count }, (_, at) => ({
+      ...{ type: 'function_call', call_id: `a${at}`, name: 'look', arguments: '{}' },
+    }));
+    const results = calls.map(({ call_id: id }) => ({ type: 'function_call_output', call_id: id, output }));
+    expect(read({ input: [...calls, ...results] }).messages).toHaveLength(count + 2);
+    // Without their calls they are words of the user.
+    expect(read({ input: results }).messages).toHaveLength(1);
   });
 
   it('of citations in a long text', () => {

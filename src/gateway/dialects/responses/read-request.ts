@@ -3,8 +3,9 @@ import { readModelName } from '../../core/model-name.ts';
 import type { Sampling } from '../../../core/parameters.ts';
 import type { Request, ResponseFormat } from '../../../core/request.ts';
 import { samplingOf } from '../parameter-fields.ts';
-import { inertFields, parseBody, present } from '../read-body.ts';
+import { inertFields, parseBody } from '../read-body.ts';
 import { refuseStored } from '../stored-state.ts';
+import { readFormat } from '../wire-fields.ts';
 import { readItems } from './read-items.ts';
 import { readReasoning, readTraceForm } from './read-reasoning.ts';
 import { hasOfflineSearch, readTools } from './read-tools.ts';
@@ -68,8 +69,7 @@ function readResponseFormat({ text }: ResponsesBody): ResponseFormat | undefined
   const format = text?.format;
   if (format === undefined || format === null) return undefined;
   if (format.type !== 'json_schema') return { type: format.type };
-  const { name, description, schema, strict } = format;
-  return { type: 'json_schema', name, ...present({ description, schema, strict }) };
+  return readFormat(format);
 }
 
 /** The parameters that this format has. It asks for token probabilities by naming them among the parts to include. */

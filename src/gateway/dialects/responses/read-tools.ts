@@ -2,13 +2,13 @@ import { Failure, fieldPath } from '../../../core/failure.ts';
 import type { CallFormat, NamespacedTool, Tool, ToolChoice } from '../../../core/request.ts';
 import { type WebSearchAsk, webSearchName } from '../../../core/web-search.ts';
 import { customTool } from '../custom-tools.ts';
-import { present } from '../read-body.ts';
 import { readDomains, readLocation } from '../search-fields.ts';
 import { type Citing, webSearchTool } from '../search-words.ts';
+import { checkChoice, checkSearchName, maxTools, readFunction } from '../wire-fields.ts';
 import type { ResponsesBody } from './schema.ts';
-import { maxTools, type ResponsesTool, type SingleTool, type WireCustom, type WireSearch } from './tool-schema.ts';
+import type { ResponsesTool, SingleTool, WireCustom, WireSearch } from './tool-schema.ts';
 
-type ToolsBody = Pick<ResponsesBody, 'tools' | 'tool_choice' | 'max_tool_calls'>;
+type ToolsBody = Pick<ResponsesBody, 'tools' | 'tool_choice' | 'max_tool_calls' | 'input'>;
 
 /** The tools of a request as the model gets them, and its web search, if any. */
 interface ReadTools {
@@ -30,10 +30,24 @@ interface Offered {
   readonly path: readonly PropertyKey[];
 }
 
+/** The tools of a body and those that items of its conversation add. Of the tools of one name the last one counts. */
+function allTools({ tools, input }: ToolsBody): readonly Offered[] {
+  const added =
+    typeof input === 'string'
+      ? []
+      : input.flatMap((item, at) =>
+          item.type === 'additional_tools' ? offeredTools(item.tools, ['input', at, 'tools']) : [],
+        );
+  const own = offeredTools(tools ?? [], ['tools']);
+  const names = new Set(added.map(({ name }) => name));
+  const latest = added.filter(({ name }, at) => added.findLastIndex((one) => one.name === name) === at);
+  return [...own.filter(({ name }) => !names.has(name)), ...latest];
+}
+
 /** Engines have one list of tools, so a namespace becomes a part of the names. A web search that must not leave the service finds nothing. */
-function offeredTools(tools: readonly ResponsesTool[]): readonly Offered[] {
+function offeredTools(tools: readonly ResponsesTool[], list: readonly PropertyKey[]): readonly Offered[] {
   return tools.flatMap((tool, at): readonly Offered[] => {
-    const path = ['tools', at];
+    const path = [...list, at];
     switch (tool.type) {
       case 'web_search':
         return isOffline(tool) ? [] : [{ tool, name: webSearchName, own: undefined, path }];
@@ -60,11 +74,15 @@ export const hasOfflineSearch = ({ tools }: Pick<ResponsesBody, 'tools'>): boole
  * `web_search_name_reserved` when the caller also has a tool of that name (docs/reference/api.md §7.2).
  */
 export function readTools(body: ToolsBody, citing: Citing): ReadTools {
-  const all = offeredTools(body.tools ?? []);
+  const all = allTools(body);
   if (all.length > maxTools) {
     throw new Failure('invalid_request', `tools: expected at most ${maxTools}, those of namespaces included`);
   }
-  checkNames(all);
+  const taken = all.find(({ tool, name }) => tool.type !== 'web_search' && name === webSearchName);
+  checkSearchName(
+    all.filter(({ tool }) => tool.type === 'web_search').length,
+    taken && fieldPath([...taken.path, 'name']),
+  );
   const allowed = allowedOf(all, body.tool_choice);
   const search = allowed.map(({ tool }) => tool).find((tool) => tool.type === 'web_search');
   const tools = allowed.map(({ tool, name }) => readTool(tool, { name, body, citing }));
@@ -81,20 +99,6 @@ function readFormat(offered: readonly Offered[]): CallFormat | undefined {
   const namespaced = offered.flatMap(({ own, name }) => (own === undefined ? [] : [[name, own] as const]));
   if (customTools.length === 0 && namespaced.length === 0) return undefined;
   return { customTools, functionCall: false, namespaced: Object.fromEntries(namespaced) };
-}
-
-/** A call names its tool only, so that no two searches, and no search and tool, may have the same name. */
-function checkNames(offered: readonly Offered[]): void {
-  const searches = offered.filter(({ tool }) => tool.type === 'web_search');
-  if (searches.length === 0) return;
-  const taken = offered.find(({ tool, name }) => tool.type !== 'web_search' && name === webSearchName);
-  if (taken !== undefined) {
-    throw new Failure(
-      'web_search_name_reserved',
-      `${fieldPath([...taken.path, 'name'])}: ${webSearchName} is the name of the web search that is among the tools`,
-    );
-  }
-  if (searches.length > 1) throw new Failure('invalid_request', 'tools: expected the web search once');
 }
 
 /** The tools that may be called. Throws `invalid_request` for a name that no tool has. */
@@ -124,10 +128,8 @@ function readTool(tool: SingleTool, { name, body, citing }: ReadingTool): Tool {
       return webSearchTool(readSearch(tool, body), citing);
     case 'custom':
       return customTool({ name, description: describe(tool) });
-    case 'function': {
-      const { description, parameters, strict } = tool;
-      return { name, ...present({ description, parameters, strict }) };
-    }
+    case 'function':
+      return readFunction({ ...tool, name });
   }
 }
 
@@ -151,16 +153,6 @@ function readSearch({ filters, user_location: location }: WireSearch, body: Tool
 
 function readChoice(choice: ToolsBody['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
   if (choice === undefined || choice === null) return undefined;
-  if (typeof choice === 'string') {
-    if (choice === 'required' && tools.length === 0) {
-      throw new Failure('invalid_request', 'tool_choice: "required" needs at least one entry in tools');
-    }
-    return tools.length === 0 ? undefined : choice;
-  }
-  if (choice.type === 'allowed_tools') return choice.mode;
-  const { name } = choice;
-  if (!tools.some((tool) => tool.name === name)) {
-    throw new Failure('invalid_request', 'tool_choice.name: expected the name of one of the tools');
-  }
-  return { name };
+  if (typeof choice === 'object' && choice.type === 'allowed_tools') return choice.mode;
+  return checkChoice(typeof choice === 'string' ? choice : { name: choice.name }, tools);
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { jsonSchema, listOf } from '../../../core/body-schema.ts';
+import { listOf } from '../../../core/body-schema.ts';
 import { chatFields } from '../parameter-fields.ts';
+import { count, formatFields, maxTools } from '../wire-fields.ts';
 import { item } from './item-schema.ts';
 import { reasoningFields } from './read-reasoning.ts';
-import { maxTools, tool, toolChoice } from './tool-schema.ts';
+import { tool, toolChoice } from './tool-schema.ts';
 
 /** The optional parameters that this format has, under the same names as on the chat surface. */
 const { temperature, top_p, top_logprobs, parallel_tool_calls } = chatFields;
@@ -11,16 +12,8 @@ const { temperature, top_p, top_logprobs, parallel_tool_calls } = chatFields;
 const format = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json_object') }),
-  z.object({
-    type: z.literal('json_schema'),
-    name: z.string().min(1).max(64),
-    description: z.string().nullish(),
-    schema: jsonSchema.nullish(),
-    strict: z.boolean().nullish(),
-  }),
+  z.object({ type: z.literal('json_schema'), ...formatFields }),
 ]);
-
-const count = z.int().min(1).max(1_000_000_000);
 
 /** The request body of this format. Unknown keys are dropped and never an error. Null means absent, because clients send it for absent fields. */
 export const responsesBody = z.object({

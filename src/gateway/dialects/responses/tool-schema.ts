@@ -1,21 +1,11 @@
 import { z } from 'zod';
-import { byType, jsonSchema, listOf } from '../../../core/body-schema.ts';
+import { byType, listOf } from '../../../core/body-schema.ts';
 import { toolChoiceWords } from '../../../core/request.ts';
 import { webSearchName } from '../../../core/web-search.ts';
 import { sites, userLocation } from '../search-fields.ts';
+import { functionFields, maxTools, toolName } from '../wire-fields.ts';
 
-/** Maximum number of tools of a request, those of namespaces included. */
-export const maxTools = 1024;
-
-const toolName = z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :');
-
-const functionTool = z.object({
-  type: z.literal('function'),
-  name: toolName,
-  description: z.string().nullish(),
-  parameters: jsonSchema.nullish(),
-  strict: z.boolean().nullish(),
-});
+const functionTool = z.object({ type: z.literal('function'), ...functionFields });
 
 const customTool = z.object({
   type: z.literal('custom'),
