@@ -70,6 +70,10 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
         // A name without a colon is a field with an empty value.
         data = data === undefined ? '' : `${data}\n`;
         dataLines += 1;
+      } else if (input.startsWith('error:', at)) {
+        // llama.cpp of 2025 wrote an error in a field of this name, in place of data.
+        name = 'error';
+        data = input.slice(at + 6, lineEnd);
       } else if (input.startsWith('event:', at)) name = input.slice(at + 6, Math.min(lineEnd, at + 70)).trim();
       if (dataLines > maxDataLines || (data !== undefined && data.length > maxEventLength)) throw tooLong();
       at = lineEnd + 1;

@@ -1,11 +1,19 @@
 import type { JsonObject } from '../../core/json.ts';
 
+/** The ids of calls that a model can use. */
+export interface CallIds {
+  readonly form: RegExp;
+  /** Makes the id of a call of another model, from the name of its tool and its place among all calls. Absent: any short id will do. */
+  readonly make?: (name: string, place: number) => string;
+}
+
 /** What an engine demands of a conversation that others leave out, or refuse. A field that is absent is no demand. */
 export interface MessageDemands {
-  /** The form of the ids of calls. */
-  readonly callIds?: RegExp;
+  readonly callIds?: CallIds;
   /** Trace of a turn with calls that has none, while the model reasons. */
   readonly missingTrace?: string;
+  /** Field of the trace, for an engine that has none of its own: its host passes the field on. */
+  readonly traceField?: 'reasoning_content';
   /** Text of a turn that has neither text nor calls. */
   readonly missingText?: string;
   /** Turn of the assistant between results of tools and what the user says next. */
@@ -21,7 +29,7 @@ const models: readonly (readonly [name: RegExp, demands: MessageDemands])[] = [
   [
     // mistral-common, which Mistral's API and vLLM use, and the templates of its models.
     /(?:^|[^a-z])(?:mi[sx]tral|ministral|magistral|devstral|codestral|pixtral|voxtral)/i,
-    { callIds: /^[a-zA-Z0-9]{9}$/, missingText: '…', answerToResults: 'OK.', namesResults: true },
+    { callIds: { form: /^[a-zA-Z0-9]{9}$/ }, missingText: '…', answerToResults: 'OK.', namesResults: true },
   ],
   [
     // Gemini 3 and later. Google documents this value for calls that another model has made.
@@ -31,8 +39,15 @@ const models: readonly (readonly [name: RegExp, demands: MessageDemands])[] = [
       firstCall: { extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } } },
     },
   ],
-  [/(?:^|[^a-z])claude/i, { callIds: /^[\w-]{1,64}$/, missingText: '…' }],
-  [/(?:^|[^a-z])gpt-\d/i, { callIds: /^.{1,40}$/s }],
+  [/(?:^|[^a-z])claude/i, { callIds: { form: /^[\w-]{1,64}$/ }, missingText: '…' }],
+  [/(?:^|[^a-z])gpt-\d/i, { callIds: { form: /^.{1,40}$/s } }],
+  // The template prints the id of a call, and its name nowhere else. With ids of other models the model falls silent.
+  [
+    /(?:^|[^a-z])kimi-?k2/i,
+    { callIds: { form: /^functions\.[\w.-]+:\d+$/, make: (name, place) => `functions.${name}:${place}` } },
+  ],
+  // They refuse a turn with calls without its trace, whoever hosts them.
+  [/(?:^|[^a-z])(?:deepseek[-_.]?v[4-9]|mimo)/i, { traceField: 'reasoning_content' }],
 ];
 
 /** The demands of a model, by its names. */

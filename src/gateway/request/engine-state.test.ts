@@ -146,6 +146,72 @@ describe.each(ways)('on the surface $surface, stream $stream', (way) => {
   });
 });
 
+describe.each(ways)('parts of a content with a signature, on the surface $surface, stream $stream', (way) => {
+  const contents: readonly (readonly [name: string, content: readonly Wire[]])[] = [
+    ['a signed text', [{ type: 'text', text: 'Hello.', thought_signature: 'CiQB' }]],
+    [
+      'a text with extra content',
+      [{ type: 'text', text: 'Hello.', extra_content: { google: { thought_signature: 'CiQB' } } }],
+    ],
+    [
+      'signed thinking',
+      [
+        { type: 'thinking', thinking: 'Hm', signature: 'CiQB' },
+        { type: 'text', text: 'Hello.' },
+      ],
+    ],
+    [
+      'a signed summary',
+      [
+        { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm', signature: 'CiQB' }] },
+        { type: 'text', text: 'Hello.' },
+      ],
+    ],
+    [
+      'redacted thinking',
+      [
+        { type: 'redacted_thinking', data: 'CiQB' },
+        { type: 'text', text: 'Hello.' },
+      ],
+    ],
+    [
+      'two signed texts',
+      [
+        { type: 'text', text: 'Hel', thought_signature: 'CiQB' },
+        { type: 'text', text: 'lo.', thought_signature: 'CiQC' },
+      ],
+    ],
+  ];
+
+  it.each(contents)('come back as they were, and the caller sees nothing of them: %s', (_, content) => {
+    for (const calls of [[], [call('a')]]) {
+      const answer = answerTo(way, { ...message(...calls), content });
+      expect(answer).not.toMatch(/google|CiQ|thought_signature/);
+      const turn = turnOf(way, answer);
+      expect(nextTurn(way, [turn])[1]?.['content']).toEqual(content);
+      // Another model gets the words alone.
+      const other = nextTurn(way, [turn], targetOf('a', { upstreamModel: 'other' }));
+      expect(other[1]).toMatchObject({ content: 'Hello.' });
+    }
+  });
+
+  it('are nothing without one', () => {
+    const turn = turnOf(way, answerTo(way, { ...message(), content: [{ type: 'text', text: 'Hello.' }] }));
+    expect(nextTurn(way, [turn])[1]).toMatchObject({ content: 'Hello.' });
+    expect(JSON.stringify(turn)).not.toContain('state.');
+  });
+
+  it('stay beside a text that the caller has changed', () => {
+    const content = [
+      { type: 'thinking', thinking: 'Hm', signature: 'CiQB' },
+      { type: 'text', text: 'Hello.' },
+    ];
+    const turn = JSON.stringify(turnOf(way, answerTo(way, { ...message(), content })));
+    const changed = JSON.parse(turn.replace('Hello.', 'Good day.')) as readonly Wire[];
+    expect(nextTurn(way, [changed])[1]?.['content']).toEqual([content[0], { type: 'text', text: 'Good day.' }]);
+  });
+});
+
 describe('the state of a stream', () => {
   const way: Way = { surface: 'chat', stream: true };
   const fragment = (fields: Wire): Wire => ({ tool_calls: [{ index: 0, ...fields }] });
@@ -178,6 +244,23 @@ describe('the state of a stream', () => {
         { type: 'reasoning.encrypted', index: 1, data: 'x' },
       ],
     });
+  });
+
+  it('is joined from the pieces of parts', () => {
+    const pieces = [
+      { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Let ' }] }] },
+      { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'me' }] }] },
+      { content: [{ type: 'thinking', thinking: [], signature: 'S' }] },
+      { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'And' }] }] },
+      { content: [{ type: 'text', text: 'Hel' }] },
+      { content: [{ type: 'text', text: 'lo' }] },
+      { content: [{ type: 'text', text: '', thought_signature: 'T' }] },
+    ];
+    expect(nextTurn(way, [turnOf(way, answerTo(way, pieces))])[1]?.['content']).toEqual([
+      { type: 'thinking', thinking: [{ type: 'text', text: 'Let me' }], signature: 'S' },
+      { type: 'thinking', thinking: [{ type: 'text', text: 'And' }] },
+      { type: 'text', text: 'Hello', thought_signature: 'T' },
+    ]);
   });
 
   it.each([

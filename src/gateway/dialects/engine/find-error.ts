@@ -31,6 +31,9 @@ function saysFailure(part: JsonObject): boolean {
   // MiniMax · Qianfan
   if (isObject(base) && isErrorCode(base['status_code'])) return true;
   if (isErrorCode(part['error_code'])) return true;
+  // OpenRouter: the provider's own word for the end of a choice, whose `finish_reason` is `stop` all the same.
+  const native = wordOf(part['native_finish_reason']);
+  if (native !== undefined && meansFault(native)) return true;
   const status = wordOf(part['status']);
   return status !== undefined && (/^[45]\d\d$/.test(status) || meansFault(status));
 }

@@ -78,16 +78,16 @@ export function mergeFields(before: JsonObject | undefined, after: JsonObject | 
   return merged;
 }
 
-/** Pieces of one part follow each other, with the same type and index. */
+/** Pieces of one part follow each other, with the same type and index. Without an index, its signature ends a part. */
 function mergeLists(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
   const [first, ...rest] = after;
   const last = before.at(-1);
   const isSame =
     isObject(first) &&
     isObject(last) &&
-    first['index'] !== undefined &&
     first['index'] === last['index'] &&
-    first['type'] === last['type'];
+    first['type'] === last['type'] &&
+    (first['index'] !== undefined || (typeof first['type'] === 'string' && !holdsOpaque(last)));
   return isSame ? [...before.slice(0, -1), mergeFields(last, first), ...rest] : [...before, ...after];
 }
 
@@ -106,15 +106,17 @@ export function createStateCollector(): StateCollector {
   let collected: JsonObject | undefined;
   return {
     take: (delta) => {
-      const piece = opaqueFields(delta);
+      const { content } = delta;
+      const fields = opaqueFields(delta);
+      const piece = Array.isArray(content) ? { ...fields, content } : fields;
       if (piece === undefined || left < 0) return;
       left -= JSON.stringify(piece).length;
       collected = left < 0 ? undefined : mergeFields(collected, piece);
     },
     fields: () => {
-      // A trace in parts is in the reasoning as well, and a mark of a piece is not one of the whole message.
+      // A trace or a text in parts is in the answer as well, and a mark of a piece is not one of the whole message.
       const kept = Object.entries(collected ?? {}).filter(([name, value]) =>
-        name === 'extra_content' || !carriers.has(name) ? isFilled(value) : holdsOpaque(value),
+        name === 'content' || (name !== 'extra_content' && carriers.has(name)) ? holdsOpaque(value) : isFilled(value),
       );
       return kept.length === 0 ? undefined : Object.fromEntries(kept);
     },

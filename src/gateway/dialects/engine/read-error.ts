@@ -241,6 +241,8 @@ function partOf({ places, message }: ErrorWords): Feature | undefined {
 /** Reads an engine's error that was parsed from JSON. `status`: the status of the answer. Absent for a 200. */
 export function readError(value: unknown, status?: number): ErrorReading {
   const words = collect(value, { message: '', names: [], places: [], status: undefined });
+  // Ollama quotes what the model wrote: "error parsing tool call: raw='…', err=…".
+  words.message = words.message.replace(/\braw='.*/s, '');
   const { message, names, status: inBody } = words;
   const known = status ?? inBody;
   const named = (table: ReadonlyMap<string, EngineError>): EngineError | undefined =>

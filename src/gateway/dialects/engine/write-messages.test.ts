@@ -118,7 +118,9 @@ describe('a model behind any engine', () => {
     ['claude-sonnet-4-6', `toolu_${'x'.repeat(58)}`, true],
     ['gpt-5.2', 'x'.repeat(41), false],
     ['gpt-5.2', 'functions.look:0', true],
-    ['moonshotai/Kimi-K2', 'x'.repeat(99), true],
+    ['moonshotai/Kimi-K2.7-Code', 'functions.look:12', true],
+    ['kimi-k2-thinking', 'call_0', false],
+    ['moonshotai/Kimi-K3', 'x'.repeat(99), true],
     ['gemini-2.5-pro', 'x.y:z', true],
   ])('%s gets the id %s as it is: %s', (upstreamModel, id, isKept) => {
     const turns: readonly Message[] = [
@@ -130,6 +132,60 @@ describe('a model behind any engine', () => {
     const [{ id: got } = { id: '' }] = callsOf(turn);
     expect(got === id).toBe(isKept);
     expect(result).toMatchObject({ tool_call_id: got });
+  });
+});
+
+describe('calls of other models, for a model that reads the name of a tool from the id', () => {
+  const kimi = { engine: 'vllm', upstreamModel: 'moonshotai/Kimi-K2.5' } as const;
+  const turn = (...calls: readonly (readonly [id: string, name: string])[]): readonly Message[] => [
+    { role: 'assistant', toolCalls: calls.map(([id, name]) => ({ id, name, arguments: '{}' })) },
+    ...calls.map(([id]): Message => ({ role: 'tool', toolCallId: id, content: 'ok' })),
+  ];
+  const ids = (...turns: readonly (readonly Message[])[]) => {
+    const messages = sent([user, ...turns.flat()], kimi);
+    const made = messages.flatMap(callsOf).map(({ id }) => id);
+    expect(messages.flatMap(({ tool_call_id: id }) => id ?? [])).toEqual(made);
+    return made;
+  };
+
+  it('get the name and their place among all calls', () => {
+    expect(ids(turn(['call_a', 'look'], ['call_b', 'see']), turn(['call_c', 'look']))).toEqual([
+      'functions.look:0',
+      'functions.see:1',
+      'functions.look:2',
+    ]);
+  });
+
+  it('get the same ids in every turn, and no id that the model has given', () => {
+    const first = turn(['call_a', 'look'], ['call_b', 'look']);
+    expect(ids(first, turn(['functions.look:2', 'look']))).toEqual([...ids(first), 'functions.look:2']);
+    expect(ids(turn(['call_a', 'look']), turn(['functions.look:0', 'look']))).toEqual([
+      'functions.look:1',
+      'functions.look:0',
+    ]);
+  });
+});
+
+describe('a model that demands the trace of its calls, behind any host', () => {
+  it.each(['deepseek-v4-flash', 'deepseek/deepseek-v4-pro', 'DeepSeek-V4.1', 'xiaomi/mimo-v2-flash'])(
+    'gets it: %s',
+    (upstreamModel) => {
+      for (const engine of ['openai', 'together'] as const) {
+        const target = { engine, upstreamModel, reasoning: on };
+        expect(sent([user, { ...calling, reasoning: 'Hm' }], target)[1]).toMatchObject({ reasoning_content: 'Hm' });
+        expect(sent(loop, target)[1]).toMatchObject({ reasoning_content: '' });
+        // A host that does not know the field gets none.
+        const [, turn] = sent(loop, { ...target, unknownFields: ['trace'] });
+        expect(turn).not.toHaveProperty('reasoning_content');
+      }
+    },
+  );
+
+  it('is no other one', () => {
+    for (const upstreamModel of ['deepseek-chat', 'deepseek-v3.2', 'gpt-5.2']) {
+      const [, turn] = sent([user, { ...calling, reasoning: 'Hm' }], { engine: 'openai', upstreamModel });
+      expect(turn).not.toHaveProperty('reasoning_content');
+    }
   });
 });
 

@@ -3,7 +3,8 @@ import type { RequestTarget } from '../../../core/capability.ts';
 import { isObject } from '../../../core/json.ts';
 import type { Content, EngineState, Message, ToolCall } from '../../../core/request.ts';
 import type { Engine, Fields } from '../../engines/engine.ts';
-import type { MessageDemands } from '../../engines/message-demands.ts';
+import type { CallIds, MessageDemands } from '../../engines/message-demands.ts';
+import { contentText, textPart } from '../content.ts';
 import { stateOwner } from './opaque-fields.ts';
 
 /** How messages are written for an engine. */
@@ -50,16 +51,30 @@ export function writeAssistantTurn(turn: AssistantTurn, writing: MessageWriting)
   const calls = toolCalls?.length === 0 ? undefined : toolCalls;
   const missing = calls !== undefined && target.reasoning?.enabled === true ? demands.missingTrace : undefined;
   const written = content === '' && calls !== undefined ? null : orText(writeContent(content), writing);
+  const { content: parts, ...fields }: Fields = fieldsFor(state, target) ?? {};
   return {
     role: 'assistant',
-    content: turn.content === undefined && written === '' ? null : written,
+    content: Array.isArray(parts)
+      ? partsWith(contentText(content), parts)
+      : turn.content === undefined && written === ''
+        ? null
+        : written,
     name,
     ...(engine.reasoningField !== 'none' && {
       [engine.reasoningField]: reasoning === '' ? (missing ?? '') : (reasoning ?? missing),
     }),
-    ...fieldsFor(state, target),
+    ...fields,
     tool_calls: calls?.map((call, at) => writeCall(call, at === 0 ? demands.firstCall : undefined, target)),
   };
+}
+
+/** The parts in which the engine wrote a turn, with their signatures. A text that the caller has changed is the caller's. */
+function partsWith(text: string, parts: readonly unknown[]): readonly unknown[] {
+  const isText = (part: unknown): part is { readonly text: string } =>
+    isObject(part) && typeof part['text'] === 'string' && !/think|reason/.test(String(part['type']));
+  const own = parts.filter(isText).map((part) => part.text);
+  if (own.join('').trim() === text.trim()) return parts;
+  return [...parts.filter((part) => !isText(part)), ...(text === '' ? [] : [textPart(text)])];
 }
 
 function writeCall(call: ToolCall, missing: Fields | undefined, target: MessageWriting['target']): unknown {
@@ -84,25 +99,24 @@ function writeContent(content: Content): unknown {
 }
 
 /**
- * Returns a function that replaces ids that an engine would refuse. A replaced id is nine letters and digits, which every known form
- * allows: the same in every turn of a conversation, and no other id's.
+ * Returns a function that replaces ids that an engine would refuse, or that tell its model nothing. Unless the model wants another
+ * form, a replaced id is nine letters and digits, which every known form allows: the same in every turn of a conversation, and no
+ * other id's.
  */
-function fittingIds(messages: readonly Message[], form: RegExp): (id: string) => string {
-  const ids = messages.flatMap((message) => {
-    if (message.role === 'tool') return [message.toolCallId];
-    return message.role === 'assistant' ? (message.toolCalls ?? []).map(({ id }) => id) : [];
-  });
-  const fitting = new Map(ids.filter((id) => form.test(id)).map((id) => [id, id]));
-  const taken = new Set(fitting.keys());
-  return (id) => {
-    const known = fitting.get(id);
-    if (known !== undefined) return known;
-    let replaced = shortDigest(id);
-    while (taken.has(replaced)) replaced = shortDigest(`${replaced} ${id}`);
+function fittingIds(messages: readonly Message[], { form, make }: CallIds): (id: string) => string {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+  const taken = new Set(calls.map(({ id }) => id).filter((id) => form.test(id)));
+  const fitting = new Map([...taken].map((id) => [id, id]));
+  for (const [place, { id, name }] of calls.entries()) {
+    if (fitting.has(id)) continue;
+    let at = place;
+    let replaced = make === undefined ? shortDigest(id) : make(name, at);
+    while (taken.has(replaced))
+      replaced = make === undefined ? shortDigest(`${replaced} ${id}`) : make(name, (at += 1));
     taken.add(replaced);
     fitting.set(id, replaced);
-    return replaced;
-  };
+  }
+  return (id) => fitting.get(id) ?? id;
 }
 
 /** Nine letters and digits. */

@@ -6,7 +6,7 @@ import { webSearchName } from '../../../core/web-search.ts';
 import type { Engine, Fields } from '../../engines/engine.ts';
 import { arrangeMessages } from '../arrange-messages.ts';
 import { engines } from '../../engines/engines.ts';
-import { demandsOfModel } from '../../engines/message-demands.ts';
+import { demandsOfModel, type MessageDemands } from '../../engines/message-demands.ts';
 import { type MessageWriting, writeAssistantTurn, writeMessages } from './write-messages.ts';
 
 /**
@@ -14,7 +14,8 @@ import { type MessageWriting, writeAssistantTurn, writeMessages } from './write-
  * and end-user identifiers cannot pass.
  */
 export function writeRequest(request: Request, target: RequestTarget): string {
-  const engine = engineFor(target);
+  const named = demandsOfModel([target.upstreamModel, request.modelName]);
+  const engine = engineFor(target, named);
   const { responseFormat } = request;
   const { round } = target;
   const { partial, maxOutputTokens: left = round?.maxOutputTokens ?? request.maxOutputTokens } =
@@ -22,7 +23,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const cap = Math.min(left ?? Infinity, target.maxOutputTokens ?? Infinity);
   const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
   const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
-  const demands = { ...engine.demands, ...demandsOfModel([target.upstreamModel, request.modelName]) };
+  const demands = { ...engine.demands, ...named };
   const writing = { engine, target, demands };
   const messages = writeMessages(arranged, writing);
   const toolFields = writeToolFields(toolsOf(request, round), target, engine);
@@ -48,9 +49,16 @@ export function writeRequest(request: Request, target: RequestTarget): string {
 
 const otherCap = { max_tokens: 'max_completion_tokens', max_completion_tokens: 'max_tokens' } as const;
 
-/** A route's engine, without the service's own fields that the route does not know. */
-function engineFor({ engine: name, unknownFields }: RequestTarget): Engine {
+/** The engine of a route, with the field of the trace that its model demands. */
+function engineOf(name: RequestTarget['engine'], { traceField }: MessageDemands): Engine {
   const engine = engines[name];
+  if (traceField === undefined || engine.reasoningField !== 'none') return engine;
+  return { ...engine, reasoningField: traceField, demands: { ...engine.demands, missingTrace: '' } };
+}
+
+/** A route's engine, without the service's own fields that the route does not know. */
+function engineFor({ engine: name, unknownFields }: RequestTarget, named: MessageDemands = {}): Engine {
+  const engine = engineOf(name, named);
   if (unknownFields === undefined) return engine;
   const lacks = (field: OwnField): boolean => unknownFields.includes(field);
   const { capField, reasoningField, streamUsage } = engine;
