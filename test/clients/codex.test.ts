@@ -1,5 +1,5 @@
 // @suite long
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
@@ -74,6 +74,24 @@ test('writes a file, reads it, and sends its model’s reasoning back', async ()
   const turns = messages.filter(({ role }) => role === 'assistant');
   expect(turns.map(({ reasoning = '' }) => reasoning.length > 0)).toEqual([true, true]);
   expect(await newRows()).toMatchObject(loop.map(() => ({ surface: 'responses', outcome: 'completed' })));
+});
+
+test('goes on over HTTP where it has nothing but openai_base_url, and so tries a WebSocket first', async () => {
+  for (const engine of engines) engine.set({ script: [end] });
+  const seat = newSeat();
+  const { command } = codex.launch(seat, 'When does the tide turn?');
+  const settings = `model = "${seat.model}"\nopenai_base_url = "${seat.origin}/v1"\n`;
+  writeFileSync(join(seat.home, '.codex', 'config.toml'), settings);
+  const launch = {
+    // With all rights it would ask for a web search, which this gateway does not have.
+    command: command.filter((word) => word !== '--dangerously-bypass-approvals-and-sandbox'),
+    env: { CODEX_API_KEY: seat.key, RUST_LOG: 'codex_core::client=warn' },
+  };
+  const { code, stdout, stderr } = await runClient(weir, launch, seat);
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout).toContain(end.say);
+  expect(stderr).toContain('falling back to HTTP');
+  expect(await newRows()).toMatchObject([{ surface: 'responses', outcome: 'completed' }]);
 });
 
 test('does not notice that its engine breaks off in mid-stream', async () => {
