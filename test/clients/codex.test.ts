@@ -94,6 +94,38 @@ test('goes on over HTTP where it has nothing but openai_base_url, and so tries a
   expect(await newRows()).toMatchObject([{ surface: 'responses', outcome: 'completed' }]);
 });
 
+/** A token of an account. Codex reads its claims and nothing else. */
+function idToken(): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const account = { chatgpt_plan_type: 'pro', chatgpt_account_id: 'a', chatgpt_user_id: 'u' };
+  const claims = { email: 'a@example.com', exp: 4_102_444_800, 'https://api.openai.com/auth': account };
+  return `${part({ alg: 'none', typ: 'JWT' })}.${part(claims)}.${part({})}`;
+}
+
+test('compresses its bodies with an account, and is served', async () => {
+  for (const engine of engines) engine.set({ script: [end] });
+  const seat = newSeat();
+  const { command } = codex.launch(seat, 'When does the tide turn?');
+  const settings = `model = "${seat.model}"\nopenai_base_url = "${seat.origin}/v1"\n[features]\nenable_request_compression = true\n`;
+  writeFileSync(join(seat.home, '.codex', 'config.toml'), settings);
+  const tokens = { id_token: idToken(), access_token: seat.key, refresh_token: 'r', account_id: 'a' };
+  const account = {
+    auth_mode: 'chatgpt',
+    OPENAI_API_KEY: null,
+    tokens,
+    last_refresh: '2100-01-01T00:00:00Z',
+  };
+  writeFileSync(join(seat.home, '.codex', 'auth.json'), JSON.stringify(account));
+  const launch = {
+    command: command.filter((word) => word !== '--dangerously-bypass-approvals-and-sandbox'),
+    env: { RUST_LOG: 'codex_http_client=debug' },
+  };
+  const { code, stdout, stderr } = await runClient(weir, launch, seat);
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout).toContain(end.say);
+  expect(stderr).toContain('Compressed request body with zstd');
+});
+
 test('does not notice that its engine breaks off in mid-stream', async () => {
   const [first, spare] = engines;
   first.set({ script: loop, fault: 'cut', at: { events: 6 } });

@@ -149,7 +149,7 @@ export async function talkThrough(
   weir: Weir,
   library: Library,
   seat: Seat,
-  program: 'libraries' | 'responses' | 'ai-sdk-turns' = 'libraries',
+  program: 'libraries' | 'responses' | 'ai-sdk-turns' | 'unknown_tool' = 'libraries',
 ): Promise<unknown> {
   cpSync(join(import.meta.dirname, 'programs'), seat.work, { recursive: true });
   // Node looks for packages beside the program that imports them.
