@@ -24,14 +24,12 @@ export const functionFields = {
   strict: z.boolean().nullish(),
 };
 
-export function readFunction({
+type FunctionFields = z.infer<z.ZodObject<typeof functionFields>>;
+
+export const readFunction = ({ name, description, parameters, strict }: FunctionFields): Tool => ({
   name,
-  description,
-  parameters,
-  strict,
-}: z.infer<z.ZodObject<typeof functionFields>>): Tool {
-  return { name, ...present({ description, parameters, strict }) };
-}
+  ...present({ description, parameters, strict }),
+});
 
 /** A schema for the answer. */
 export const formatFields = {
@@ -41,14 +39,13 @@ export const formatFields = {
   strict: z.boolean().nullish(),
 };
 
-export function readFormat({
+type FormatFields = z.infer<z.ZodObject<typeof formatFields>>;
+
+export const readFormat = ({ name, description, schema, strict }: FormatFields): ResponseFormat => ({
+  type: 'json_schema',
   name,
-  description,
-  schema,
-  strict,
-}: z.infer<z.ZodObject<typeof formatFields>>): ResponseFormat {
-  return { type: 'json_schema', name, ...present({ description, schema, strict }) };
-}
+  ...present({ description, schema, strict }),
+});
 
 /**
  * The choice among the tools. Throws `invalid_request` if it demands a tool that is not there. `required`: the format's word for any

@@ -7,5 +7,10 @@ const keys = new WeakMap<Route, string>();
  * cluster, the route gets another key, because the health of the old backend says nothing about the new one.
  */
 export function routeKey(route: Route): string {
-  return keys.getOrInsertComputed(route, () => `${route.id} ${route.backend.cluster.name}`);
+  let key = keys.get(route);
+  if (key === undefined) {
+    key = `${route.id} ${route.backend.cluster.name}`;
+    keys.set(route, key);
+  }
+  return key;
 }

@@ -135,13 +135,9 @@ export function watchStructure(
   /** Tokens of the answer without those of its reasoning, as the engine counted them last. */
   let tokens = 0;
 
-  function collecting(index: number): Collecting {
-    const known = choices.get(index);
-    if (known !== undefined) return known;
-    const fresh: Collecting = { text: '', calls: new Map(), finish: undefined, isRefused: false, hasReasoned: false };
-    choices.set(index, fresh);
-    return fresh;
-  }
+  const nothing = { text: '', finish: undefined, isRefused: false, hasReasoned: false } as const;
+  const collecting = (index: number): Collecting =>
+    choices.getOrInsertComputed(index, () => ({ ...nothing, calls: new Map() }));
 
   function takeText(choice: Collecting, text: string): void {
     // Without a format any text will do, unless it begins as a call.

@@ -46,7 +46,9 @@ export function createBackendLoads({
   return {
     whole,
     of: ({ name }) => {
-      return loads.getOrInsertComputed(name, () => ({ inFlight: 0, capacity: maxConcurrentRequestsPerEndpoint }));
+      const load = loads.get(name) ?? { inFlight: 0, capacity: maxConcurrentRequestsPerEndpoint };
+      loads.set(name, load);
+      return load;
     },
     retain: (endpoints) => {
       const names = new Set(endpoints.map(({ name }) => name));
