@@ -14,6 +14,7 @@ import { outcomeKinds } from '../src/core/settled-request.ts';
 import { defaultRates } from '../src/control/envoy/config/edge-listener.ts';
 import { pickerSettingsSchema } from '../src/process/settings/picker-settings.ts';
 import { listingDelays } from '../src/control/problems/kinds.ts';
+import { askEveryMs } from '../src/control/reconcilers/probe-backends.ts';
 import { thresholds } from '../src/control/problems/service-problems.ts';
 import {
   envoySettingsSchema,
@@ -201,6 +202,8 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'problems.of-metric': from('telemetry/ops/gauges.ts', 'maxNamed'),
   'problems.flickering-after': listingDelays['backend-down'].afterMs / second,
   'problems.flickering-clear': listingDelays['backend-down'].clearMs / second,
+  'problems.rates-clear': listingDelays['backend-failing'].clearMs / second,
+  'probes.seconds': askEveryMs / second,
   'problems.lag-after': listingDelays['replica-behind'].afterMs / second,
   'problems.share-begin': from('control/problems/error-rates.ts', 'begin', percent),
   'problems.share-end': from('control/problems/error-rates.ts', 'end', percent),

@@ -98,7 +98,7 @@ const refusing = {
   },
   'no-such-model': {
     says: 'has no such model',
-    action: 'Correct upstreamModel in the route: `weir engine check` lists the names that the engine has',
+    action: 'Correct upstreamModel in the route: `weir doctor` lists the names that the engine has',
     reason: 'NoSuchModel',
   },
   'no-such-path': {
@@ -214,6 +214,30 @@ const broken = {
 export const causes = { ...unreachable, ...withoutTls, ...refusing, ...busy, ...broken };
 
 export type Cause = keyof typeof causes;
+
+const namesOf = (...rows: readonly object[]): ReadonlySet<string> => new Set(rows.flatMap(Object.keys));
+/** Causes in the TLS of a connection, and all by which there is none: any answer of the engine rules them out. */
+export const ofTls = namesOf(withoutTls);
+export const ofConnection = namesOf(unreachable, withoutTls);
+/** Causes that stay until an operator repairs the engine or corrects the manifests: a retry does not help. */
+export const untilRepaired: ReadonlySet<string> = new Set<Cause>([
+  ...([
+    'certificate-expired',
+    'certificate-unknown-authority',
+    'certificate-other-name',
+    'certificate-required',
+  ] as const),
+  ...([
+    'no-tls',
+    'tls-expected',
+    'tls-failed',
+    'credential-refused',
+    'no-quota',
+    'no-such-model',
+    'no-such-path',
+  ] as const),
+  ...(['redirects', 'not-an-api', 'refuses-parameter', 'no-tool-parser', 'no-chat-template', 'misconfigured'] as const),
+]);
 
 /** The cause of a name, for example in a file; undefined: it is of another version. */
 export const causeNamed = (name: string | undefined): Cause | undefined =>

@@ -25,8 +25,12 @@ export interface ObservedBackend {
   readonly refused: string | undefined;
   /** Why requests cannot reach the backend; undefined: they can. */
   readonly unreachable: Unreachable | undefined;
-  /** Set while the last requests to the backend, or the last question to it, have failed. A success ends it. */
+  /** Set while the last requests to the backend, or the last question to it, have failed. Only a success ends it. */
   readonly failing: FailingBackend | undefined;
+  /** Whether neither a request nor a question for its models has been answered or has failed. */
+  readonly isUntried: boolean;
+  /** What its engine lists otherwise than the manifests declare, as a text. Undefined: nothing. */
+  readonly differs: string | undefined;
   /** Undefined: Envoy does not have the backend. */
   readonly endpoints: ObservedEndpoints | undefined;
 }

@@ -1,6 +1,8 @@
+import type * as z from 'zod';
 import type { LookUp } from '../core/address.ts';
 import { reasonOf, serviceOrigins } from '../core/call-service.ts';
 import { type Clock, every } from '../core/clock.ts';
+import { diagnosesSchema, type DoctorQuestion } from '../core/diagnosis.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../control/core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
@@ -45,6 +47,8 @@ export interface LiveServices {
   ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
   /** The log level of each service. `change`: the level to set first. */
   readonly logLevel: (change: LogLevel | undefined) => Promise<Answers<LogLevel>>;
+  /** What the first service that answers finds about its Backends. */
+  readonly doctor: (question: DoctorQuestion) => Promise<Answers<z.output<typeof diagnosesSchema>>>;
   /** Reads the event streams of all services. One caller at a time. */
   readonly follow: (listener: ServicesListener) => FollowedServices;
 }
@@ -68,7 +72,10 @@ export function createServices(options: LiveServicesOptions): LiveServices {
   /** Undefined unless the services are followed. */
   let followedProblems: (() => Answers<ProblemReport>) | undefined;
 
-  async function ask<Said>(question: (service: string) => Promise<Said | undefined>): Promise<Answers<Said>> {
+  async function ask<Said>(
+    question: (service: string) => Promise<Said | undefined>,
+    of?: readonly ServiceReply<never>[],
+  ): Promise<Answers<Said>> {
     const answer = async (one: ServiceReply<Said>): Promise<ServiceReply<Said>> => {
       if (one.problem !== null) return one;
       try {
@@ -77,7 +84,7 @@ export function createServices(options: LiveServicesOptions): LiveServices {
         return { ...one, problem: reasonOf(error) };
       }
     };
-    return answersOf(await Promise.all((await addresses()).map(answer)));
+    return answersOf(await Promise.all((of ?? (await addresses())).map(answer)));
   }
 
   function follow(listener: ServicesListener): FollowedServices {
@@ -142,6 +149,16 @@ export function createServices(options: LiveServicesOptions): LiveServices {
         if (found === undefined) throw new Error('it is of a version whose level cannot be changed');
         return found.level;
       }),
+    doctor: async ({ backend = '', depth }) => {
+      const silent: ServiceReply<never>[] = [];
+      for (const one of await addresses()) {
+        const path = `doctor/${encodeURIComponent(backend)}?depth=${depth}`;
+        const { services, data } = await ask((service) => calls.read(service, path, diagnosesSchema), [one]);
+        if (data.length > 0) return { services, data };
+        silent.push({ ...one, problem: services[0]?.problem ?? 'it is of a version without a doctor' });
+      }
+      return answersOf(silent);
+    },
     follow,
   };
 }

@@ -7,7 +7,7 @@ import { allGone, removeStarts, start } from '../support/start.ts';
 
 afterEach(removeStarts);
 
-/** An admin port that is taken moves, as that of a second gateway does. */
+/** A port that another program has. */
 async function takenPort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -16,15 +16,19 @@ async function takenPort() {
   return { port: address.port, close: () => server.close() };
 }
 
-test('from the printed address to a request that shows itself: sign in, make a key, call, see it come', async () => {
+test('a port of the portal that was asked for and is taken is refused, as that of --port is', async () => {
   const taken = await takenPort();
-  const gateway = await start([], { portal: true, env: { WEIR_ADMIN_PORT: String(taken.port) } });
+  const env = { WEIR_ADMIN_PORT: String(taken.port) };
+  await expect(start([], { portal: true, env })).rejects.toThrow(`WEIR_ADMIN_PORT: port ${taken.port} is taken`);
+  taken.close();
+});
+
+test('from the printed address to a request that shows itself: sign in, make a key, call, see it come', async () => {
+  const gateway = await start([], { portal: true, env: { WEIR_ADMIN_PORT: '0' } });
   const pids = gateway.processes();
   expect(Object.keys(pids)).toContain('the portal');
   const [, origin = '', token = ''] =
     /^portal:\s+(http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)$/m.exec(gateway.stdout()) ?? [];
-  expect(Number(new URL(origin).port)).not.toBe(taken.port);
-  taken.close();
   const file = join(gateway.data, 'admin-token');
   expect([readFileSync(file, 'utf8').trim(), statSync(file).mode & 0o777]).toEqual([decodeURIComponent(token), 0o600]);
 

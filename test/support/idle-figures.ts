@@ -29,6 +29,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
     isLeading: () => true,
     discovery: () => ({ streams: 1, unansweredMs: 0, refusals: 0 }),
     endpoints: () => Promise.resolve([]),
+    backendHealth: () => Promise.resolve([]),
     modelStatuses: () => [],
     threads: () =>
       Promise.resolve([

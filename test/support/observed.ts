@@ -20,7 +20,11 @@ export function observedCatalog(
 
 /** A backend that is well and of whose endpoints nothing is known, but for the changes. */
 export function observedBackend(changes: Partial<ObservedBackend> = {}): ObservedBackend {
-  return { refused: undefined, unreachable: undefined, failing: undefined, endpoints: undefined, ...changes };
+  return {
+    ...{ refused: undefined, unreachable: undefined, failing: undefined },
+    ...{ isUntried: false, differs: undefined, endpoints: undefined },
+    ...changes,
+  };
 }
 
 /** Eight healthy endpoints, but for the changes. Those that are not healthy are unhealthy to Envoy. */

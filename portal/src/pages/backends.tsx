@@ -23,12 +23,14 @@ const columns: readonly Column<BackendObject>[] = [
 ];
 
 /** How many of the endpoints get requests, and why the others do not. */
-function Endpoints({ of: { endpoints, failing } }: { readonly of: BackendObject }) {
+function Endpoints({ of: { endpoints, failing, conditions } }: { readonly of: BackendObject }) {
   if (endpoints === null) return <span className="muted">Unknown to the edge</span>;
+  const isTried = conditions.every(({ type, status }) => type !== 'Healthy' || status !== 'Unknown');
   return (
     <span className="cell-name">
       <span className="nowrap">
-        {formatCount(endpoints.healthy)} of {formatCount(endpoints.total)} well
+        {isTried ? `${formatCount(endpoints.healthy)} of ` : ''}
+        {formatCount(endpoints.total)} {isTried ? 'well' : 'not tried yet'}
       </span>
       {failing.map(({ endpoint, why }) => (
         <span key={endpoint} className="small muted">
@@ -44,8 +46,10 @@ function Conditions({ of }: { readonly of: BackendObject['conditions'] }) {
     <ul className="stack-tight">
       {of.map(({ type, status, reason, message }) => (
         <li key={type}>
-          <Badge tone={status === 'True' ? 'good' : status === 'False' ? 'bad' : 'none'}>{type}</Badge>
-          {status !== 'True' && (
+          <Badge tone={status === 'True' ? 'good' : status === 'False' ? 'bad' : 'none'}>
+            {status === 'Unknown' ? `${type}: unknown` : type}
+          </Badge>
+          {(status !== 'True' || reason === 'DiffersFromManifest') && (
             <span className="small muted">
               {' '}
               {reason}: {message}

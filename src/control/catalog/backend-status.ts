@@ -167,8 +167,15 @@ function healthy(facts: BackendFacts, counts: MergedCounts | undefined): Backend
     const message = `${counts.healthy} of ${counts.total} endpoints${namesOf(failing, counts)}${seenBy(seeing)}`;
     return { type, status: 'True', reason: 'SomeEndpointsFail', message };
   }
-  // Without a health check, the only evidence is that no request failed.
+  const differs = replicas
+    .map(({ backends }) => backends.get(backend.name)?.differs)
+    .find((text) => text !== undefined);
+  if (differs !== undefined) return { type, status: 'True', reason: 'DiffersFromManifest', message: differs };
+  // Without a health check, the only evidence is that something was answered.
   if (backend.cluster.healthCheck === undefined) {
+    if (replicas.every(({ backends }) => backends.get(backend.name)?.isUntried === true)) {
+      return { type, status: 'Unknown', reason: 'NotTried', message: 'no request or probe has been answered yet' };
+    }
     return { type, status: 'True', reason: 'NothingFailed', message: 'no health check is declared' };
   }
   return { type, status: 'True', reason: 'HealthCheckPassed', message: '' };
@@ -232,11 +239,13 @@ function unreachableAt({ backends }: ObservedCatalog, { name, cluster }: Backend
 function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly Route[]): Trouble | undefined {
   const unreachable = unreachableAt(replica, backend);
   if (unreachable !== undefined) return unreachable;
-  const { endpoints, failing } = replica.backends.get(backend.name) ?? {};
+  const { endpoints, failing, differs } = replica.backends.get(backend.name) ?? {};
   const isOut = routes.length > 0 && routes.every(({ id }) => replica.out.has(id));
-  if (isOut) return requestsFail(failing, 'requests on all of its routes fail');
-  if (endpoints?.healthy === 0 && endpoints.total > 0) return requestsFail(failing, 'requests to every endpoint fail');
-  if (failing?.evidence === 'probe') return requestsFail(failing, 'no request has been answered since');
+  const requestsFail = (what: string): Trouble =>
+    requestTrouble(failing, differs === undefined ? what : `${what}; ${differs}`);
+  if (failing?.evidence === 'probe') return requestsFail('no request has been answered since');
+  if (isOut) return requestsFail('requests on all of its routes fail');
+  if (endpoints?.healthy === 0 && endpoints.total > 0) return requestsFail('requests to every endpoint fail');
   if (failing?.evidence !== 'many-requests') return undefined;
   const { cause, status } = failing;
   const why = cause === undefined ? '' : `: it ${causeText(cause, status)}`;
@@ -244,7 +253,7 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
 }
 
 /** The trouble of a Backend whose requests fail: its cause, and what that does to requests. */
-function requestsFail(failing: FailingBackend | undefined, what: string): Trouble {
+function requestTrouble(failing: FailingBackend | undefined, what: string): Trouble {
   if (failing?.cause === undefined) return { reason: 'RequestsFail', message: what };
   const { cause, status } = failing;
   return { reason: causes[cause].reason, message: `it ${causeText(cause, status)}: ${what}` };

@@ -1,4 +1,5 @@
 import { type Backend, type CapabilityOverrides, modalities, type Model, type Route } from '../../core/catalog.ts';
+import { didYouMean } from '../../core/near-name.ts';
 import { parseUsd, type Prices } from '../../core/money.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 import { unixSeconds } from './resources/fields.ts';
@@ -42,7 +43,7 @@ export function compileModel(
 function unusable(name: string, { named }: BackendsInSight): string {
   return named.has(name)
     ? `expected a usable Backend, "${name}" has a problem of its own`
-    : `expected a Backend, there is none named "${name}"`;
+    : `expected a Backend, there is none named "${name}"${didYouMean(name, [...named])}`;
 }
 
 function compileRoute(modelId: string, route: RouteSpec, backend: Backend): Route {

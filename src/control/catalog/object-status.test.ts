@@ -91,7 +91,7 @@ describe('what the API server would not have let through', () => {
     const routes = [...goodModelSpec.routes, standby];
     const both = [backend('vllm-a'), backend('vllm-b'), model('a', { routes })];
     expect(conditionsOf(both, 'Model/a')['Servable']).toBe('True RoutesReady: ');
-    const fault = 'spec.routes[0].backend: expected a Backend, there is none named "vllm-a"';
+    const fault = 'spec.routes[0].backend: expected a Backend, there is none named "vllm-a" (Did you mean vllm-b?)';
     expect(conditionsOf(both.slice(1), 'Model/a')).toMatchObject({
       Servable: `True StandbyReady: only routes of weight 0 are ready; ${fault}`,
       Listed: 'True Listed: ',
@@ -134,18 +134,22 @@ describe('the endpoints of a Backend', () => {
     readonly unlisted?: boolean;
     readonly hasEnvoy?: boolean;
     readonly failed?: FailingBackend;
+    readonly isUntried?: boolean;
+    readonly differs?: string;
   }
 
   function statusOf(seen: readonly (Seen | undefined)[], declared = objects()) {
     const compilation = compile(declared);
     const replicas = seen.map((one, index) => {
-      const { unreachable, out, failed, hasEnvoy = true } = one ?? {};
+      const { unreachable, out, failed, hasEnvoy = true, isUntried = false, differs } = one ?? {};
       const { unlisted = out === true || unreachable !== undefined, ...counts } = one ?? {};
       const endpoints = one === undefined ? undefined : observedEndpoints(counts);
       return observedCatalog(compilation.snapshot.clusters, {
         ...{ name: `weir-${index}`, hasEnvoy },
         unlisted: new Set(unlisted ? ['qwen/qwen3-8b'] : []),
-        backends: new Map([['vllm-a', observedBackend({ unreachable, failing: failed, endpoints })]]),
+        backends: new Map([
+          ['vllm-a', observedBackend({ unreachable, failing: failed, isUntried, differs, endpoints })],
+        ]),
         out: new Set(out === true ? ['qwen/qwen3-8b@vllm-a'] : []),
       });
     });
@@ -212,6 +216,23 @@ describe('the endpoints of a Backend', () => {
     ],
   ])('say %s', (_about, seen, summary, says) => {
     expect(statusOf(seen)).toMatchObject({ endpoints: { summary }, healthy: says, servable: 'True RoutesReady: ' });
+  });
+
+  it('are unknown until something was tried in some replica, or a health check passed', () => {
+    const unchecked = objects({ healthCheck: undefined });
+    const untried = { isUntried: true };
+    expect(statusOf([untried, untried], unchecked).healthy).toBe(
+      'Unknown NotTried: no request or probe has been answered yet',
+    );
+    expect(statusOf([untried, {}], unchecked).healthy).toBe('True NothingFailed: no health check is declared');
+    expect(statusOf([untried]).healthy).toBe('True HealthCheckPassed: ');
+  });
+
+  it('name what the engine lists otherwise than it is declared', () => {
+    const differs = 'upstreamModel "a" is not listed; it lists b';
+    expect(statusOf([{}, { differs }]).healthy).toBe(`True DiffersFromManifest: ${differs}`);
+    const failed = { status: 404, cause: 'no-such-model', evidence: 'requests' } as const;
+    expect(statusOf([{ differs, failed, out: true }]).healthy).toMatch(/^False NoSuchModel/);
   });
 
   it('fail when the last requests did, all of one prompt, too', () => {

@@ -22,7 +22,7 @@ const rows: readonly Row[] = [
     'a misspelt kind',
     raw({ ...weir, kind: 'Modle' }),
     'kind',
-    'expected Backend or Model or Workspace or ApiKey or Credit with this apiVersion',
+    'expected Backend or Model or Workspace or ApiKey or Credit with this apiVersion (Did you mean Model?)',
   ],
   [
     'a core object that is no Secret',
@@ -41,13 +41,13 @@ const rows: readonly Row[] = [
     'an unknown engine',
     backend('b', { engine: 'vlm' }),
     'spec.engine',
-    'expected one of "openai", "vllm", "sglang", "llamacpp", "ollama", "tgi", "deepseek", "dashscope", "moonshot", "zai", "fireworks", "together"',
+    'expected one of "openai", "vllm", "sglang", "llamacpp", "ollama", "tgi", "deepseek", "dashscope", "moonshot", "zai", "fireworks", "together" (Did you mean vllm?)',
   ],
   [
     'a misspelt field',
     backend('b', { endpont: {} }),
     'spec.endpont',
-    'unknown field, expected one of: engine, endpoint, endpoints, service, inferencePool, path, tls, credentials, headers, query, host, proxy, requests, timeouts, capacity, healthCheck',
+    'unknown field, expected one of: engine, endpoint, endpoints, service, inferencePool, path, tls, credentials, headers, query, host, proxy, requests, timeouts, capacity, healthCheck (Did you mean endpoint?)',
   ],
   ['no host', backend('b', { endpoint: { port: 1 } }), 'spec.endpoint.host', 'required, expected text'],
   [

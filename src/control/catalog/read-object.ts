@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { CatalogObject, CatalogProblem } from '../../core/catalog.ts';
 import { isObject } from '../../core/json.ts';
 import { fieldPath } from '../../core/failure.ts';
+import { didYouMean } from '../../core/near-name.ts';
 import { expectation, faultsOf, type SchemaFault } from '../core/schema-faults.ts';
 import {
   type ApiKeyResource,
@@ -70,6 +71,7 @@ function read(object: CatalogObject): ReadResult {
     return bad([{ path: ['apiVersion'], message: 'expected "weir.dev/v1alpha1" or "v1" (Secret, ConfigMap)' }]);
   }
   const kind = kinds.find((name) => name === value['kind']);
+  const meant = typeof value['kind'] === 'string' ? didYouMean(value['kind'], kinds) : '';
   switch (kind) {
     case 'Backend': {
       const parsed = parse(backendSchema, value);
@@ -102,7 +104,7 @@ function read(object: CatalogObject): ReadResult {
       return { kind, read, problems: problemsIn(object, parsed.faults) };
     }
     case undefined:
-      return bad([{ path: ['kind'], message: `expected ${kinds.join(' or ')} with this apiVersion` }]);
+      return bad([{ path: ['kind'], message: `expected ${kinds.join(' or ')} with this apiVersion${meant}` }]);
   }
 }
 

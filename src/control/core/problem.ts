@@ -20,6 +20,7 @@ export const problemKinds = [
   'backend-down',
   'backend-failing',
   'endpoints-failing',
+  'backend-differs',
   'object-refused',
   'cluster-refused',
   'replica-behind',

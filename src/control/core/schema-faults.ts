@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { fieldPath } from '../../core/failure.ts';
+import { didYouMean } from '../../core/near-name.ts';
 
 /** One fault of a value that a schema describes: its place, and what was expected there. */
 export interface SchemaFault {
@@ -39,7 +40,7 @@ export function expectation(issue: z.core.$ZodRawIssue): string {
     case 'invalid_type':
       return `${missing}expected ${nouns.get(issue.expected) ?? issue.expected}${missing ? '' : `, got ${nounOf(issue.input)}`}`;
     case 'invalid_value':
-      return `${missing}expected ${issue.values.length > 1 ? 'one of ' : ''}${quoted(issue.values)}${wasOff(issue)}`;
+      return `${missing}expected ${issue.values.length > 1 ? 'one of ' : ''}${quoted(issue.values)}${wasOff(issue)}${meant(issue.input, issue.values)}`;
     case 'too_big':
       return `expected at most ${issue.maximum}${units[issue.origin] ?? ''}`;
     case 'too_small':
@@ -63,6 +64,11 @@ function knownFields(schema: unknown): readonly string[] {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
+/** A hint that names one of the expected values, never the value itself. */
+function meant(input: unknown, values: readonly unknown[]): string {
+  return typeof input === 'string' ? didYouMean(input, values.map(String)) : '';
+}
+
 /** A hint for an unquoted Off, which YAML 1.1 reads as false. */
 function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): string {
   return issue.input === false && issue.values.includes('Off') ? '; write Disabled' : '';
@@ -76,7 +82,12 @@ function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): strin
 export function faultsOf(error: z.ZodError): readonly SchemaFault[] {
   const faults = error.issues.flatMap((issue): readonly SchemaFault[] => {
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...issue.path, key], message: issue.message }));
+      // The error map gets all unknown fields at once, and each has another near one.
+      const known = issue.message.slice(issue.message.indexOf(':') + 2).split(', ');
+      return issue.keys.map((key) => ({
+        path: [...issue.path, key],
+        message: `${issue.message}${didYouMean(key, known)}`,
+      }));
     }
     if (issue.code === 'invalid_key') {
       const reason = issue.issues[0]?.message ?? 'expected another name';

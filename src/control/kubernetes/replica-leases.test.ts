@@ -41,6 +41,8 @@ it('gives the others everything that is wrong with the backends of a replica', a
     unlisted: new Set(['b']),
     backends: new Map([
       ['vllm-a', observedBackend({ refused: 'no such file' })],
+      ['vllm-f', observedBackend({ isUntried: true })],
+      ['vllm-e', observedBackend({ differs: 'upstreamModel "a" is not listed; it lists b' })],
       [
         'vllm-b',
         observedBackend({ unreachable: 'no-address', endpoints: observedEndpoints({ total: 0, healthy: 0 }) }),

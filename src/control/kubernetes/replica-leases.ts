@@ -50,6 +50,7 @@ const maxNames = 1_000;
  */
 const maxBackends = 200;
 const maxEndpoints = 3;
+const maxTextLength = 300;
 const closeMs = 2_000;
 
 // An older version writes the status alone, of failures that last. A newer one may name causes that are not known here.
@@ -68,6 +69,9 @@ const writtenCatalog = z.object({
   unreachable: z.record(z.string(), z.enum(unreachableReasons)),
   out: z.array(z.string()),
   failing: z.record(z.string(), failingBackend).default({}),
+  // An older version does not write these fields. A Backend that is left out has been tried.
+  isUntried: z.record(z.string(), z.literal(true)).default({}),
+  differs: z.record(z.string(), z.string()).default({}),
   unlisted: z.array(z.string()),
   // An older version does not write this field.
   endpoints: z
@@ -181,6 +185,8 @@ function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog
     unreachable: fact(maxNames, ({ unreachable }) => unreachable),
     out: [...out].slice(0, maxNames),
     failing: fact(maxBackends, ({ failing }) => failing),
+    isUntried: fact(maxBackends, ({ isUntried }) => isUntried || undefined),
+    differs: fact(maxBackends, ({ differs }) => differs?.slice(0, maxTextLength)),
     unlisted: [...unlisted].slice(0, maxNames),
     endpoints: fact(maxBackends, ({ endpoints }) => endpoints && shortened(endpoints)),
   });
@@ -189,7 +195,13 @@ function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog
 /** The endpoints in the form for a lease; undefined: all endpoints get requests. */
 function shortened({ total, healthy, ejected, failing, trouble }: ObservedEndpoints): object | undefined {
   if (healthy === total && total > 0) return undefined;
-  return { total, healthy, ejected, failing: failing.slice(0, maxEndpoints), trouble: trouble?.slice(0, 300) };
+  return {
+    total,
+    healthy,
+    ejected,
+    failing: failing.slice(0, maxEndpoints),
+    trouble: trouble?.slice(0, maxTextLength),
+  };
 }
 
 /** Reads the text of a replica; undefined when another version of the service wrote it in another form. */
@@ -215,14 +227,18 @@ function readBackend(
     refused,
     unreachable,
     failing,
+    isUntried,
+    differs,
     endpoints,
-  }: Pick<WrittenCatalog, 'refused' | 'unreachable' | 'failing' | 'endpoints'>,
+  }: Pick<WrittenCatalog, 'refused' | 'unreachable' | 'failing' | 'isUntried' | 'differs' | 'endpoints'>,
   name: string,
 ): ObservedBackend {
   return {
     refused: refused[name],
     unreachable: unreachable[name],
     failing: failing[name],
+    isUntried: isUntried[name] ?? false,
+    differs: differs[name],
     endpoints: endpoints[name] && readEndpoints(endpoints[name]),
   };
 }

@@ -12,6 +12,7 @@ const figure = (
   failed,
   total,
   lately,
+  inARow: 0,
   lastFault: undefined,
 });
 
@@ -27,6 +28,7 @@ it.each<readonly [string, ErrorFigure, { readonly begins: boolean; readonly goes
   ['less than a twentieth failed', figure(49, 1000, { failed: 1, total: 10 }), { begins: false, goesOn: false }],
   ['many failed, and none of the newest', figure(50, 100, { failed: 0, total: 40 }), { begins: false, goesOn: false }],
   ['many failed, and few of the newest', figure(50, 100, { failed: 3, total: 40 }), { begins: false, goesOn: true }],
+  ['the last ones failed, and none came since', { ...figure(0, 0), inARow: 4 }, { begins: false, goesOn: true }],
 ])('%s', (_, some, { begins, goesOn }) => {
   expect(errorRateProblem(some, () => false) !== undefined).toBe(begins);
   expect(errorRateProblem(some, () => true) !== undefined).toBe(goesOn);
@@ -37,6 +39,9 @@ it('says how many of how many failed, and of what', () => {
     ...{ object: 'Model/a', kind: 'model-failing', model: 'org/a' },
     problem: '24 of 30 requests failed in the last 15 minutes (80 %).',
   });
+  expect(errorRateProblem({ ...figure(0, 0), inARow: 4 }, () => true)?.problem).toBe(
+    'The last 4 requests failed, and there were none in the last 15 minutes.',
+  );
   const lastFault = { cause: 'credential-refused', status: 401 } as const;
   const ofBackend = { ...figure(24, 30), object: 'Backend/b', model: undefined, lastFault };
   expect(errorRateProblem(ofBackend, () => false)).toMatchObject({

@@ -12,11 +12,16 @@ export interface ErrorFigure {
   readonly total: number;
   /** The newest requests or attempts, which show whether requests still fail. */
   readonly lately: { readonly failed: number; readonly total: number };
+  /** Failures since the last success. */
+  readonly inARow: number;
   /** The newest failure. Undefined if it is not known. */
   readonly lastFault: { readonly cause: Cause; readonly status: number | undefined } | undefined;
 }
 
-/** The problem begins when a tenth of them fails, and ends when less than a twentieth does. */
+/**
+ * The problem begins when a tenth of them fails, and ends when less than a twentieth does. While nothing succeeds it does not
+ * end, however long there is no request.
+ */
 const shares = { begin: 0.1, end: 0.05 } as const;
 /** Fewer failures may be one bad moment. If every request failed, fewer are enough. */
 const enoughFailures = 5;
@@ -27,17 +32,22 @@ export function errorRateProblem(
   figure: ErrorFigure,
   isListed: (problem: Pick<Finding, 'object' | 'kind'>) => boolean,
 ): Finding | undefined {
-  const { object, model, failed, total, lately, windowMs, lastFault } = figure;
+  const { object, model, failed, total, lately, windowMs, inARow, lastFault } = figure;
   const kind = model === undefined ? 'backend-failing' : 'model-failing';
   const least = failed === total ? enoughWhereAllFail : enoughFailures;
   const share = isListed({ object, kind }) ? shares.end : shares.begin;
   const isBad = (some: ErrorFigure['lately']): boolean => some.failed >= share * some.total;
-  if (failed < least || !isBad({ failed, total }) || !isBad(lately)) return undefined;
+  const isLasting = inARow > 0 && isListed({ object, kind });
+  if (!isLasting && (failed < least || !isBad({ failed, total }) || !isBad(lately))) return undefined;
   const what = model === undefined ? 'attempts' : 'requests';
   const minutes = Math.round(windowMs / 60_000);
+  const how =
+    failed === 0
+      ? `The last ${inARow} ${what} failed, and there were none in the last ${minutes} minutes.`
+      : `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).`;
   return {
     ...{ object, kind, model },
-    problem: `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).${lastFault === undefined ? '' : ` It ${causeText(lastFault.cause, lastFault.status)}.`}`,
+    problem: `${how}${lastFault === undefined ? '' : ` It ${causeText(lastFault.cause, lastFault.status)}.`}`,
     action:
       lastFault === undefined
         ? 'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast'

@@ -45,6 +45,7 @@ const failing = (name: string, model?: string): ErrorFigure => ({
     failed: 9,
     total: 10,
     lately: { failed: 2, total: 2 },
+    inARow: 0,
     lastFault: undefined,
   },
 });
@@ -168,6 +169,13 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'Some endpoints get no requests: 7 of 8 endpoints.',
   ],
   [
+    'an engine lists something else than is declared',
+    object('Backend/a', 'Healthy True DiffersFromManifest', 'upstreamModel "a" is not listed; it lists b'),
+    'backend-differs',
+    'Backend/a',
+    'The engine lists something else than the manifests declare: upstreamModel "a" is not listed; it lists b.',
+  ],
+  [
     'Envoy refuses a cluster',
     object('Backend/a', 'Programmed False EnvoyRefused'),
     'cluster-refused',
@@ -253,7 +261,7 @@ describe('the rules', () => {
     expect(await kindsOf('Servable False OfANewSort')).toEqual(['model-not-served']);
     expect(await kindsOf('Healthy False OfANewSort')).toEqual(['backend-down']);
     expect(await kindsOf('Healthy True OfANewSort')).toEqual([]);
-    expect(await kindsOf('Healthy Unknown NotProgrammed')).toEqual([]);
+    for (const reason of ['NotProgrammed', 'NotTried']) expect(await kindsOf(`Healthy Unknown ${reason}`)).toEqual([]);
     for (const reason of ['NotAccepted', 'BackendNotUsable', 'Left']) {
       expect(await kindsOf(`Servable False ${reason}`)).toEqual([]);
     }

@@ -20,7 +20,7 @@ interface FindOptions {
 
 /** Kinds that cannot be observed while Envoy does not answer. */
 const seenThroughEnvoy: ReadonlySet<FoundKind> = new Set([
-  ...(['model-not-served', 'backend-down', 'endpoints-failing', 'cluster-refused'] as const),
+  ...(['model-not-served', 'backend-down', 'endpoints-failing', 'backend-differs', 'cluster-refused'] as const),
 ]);
 const nothing: ReadonlySet<FoundKind> = new Set();
 
@@ -29,6 +29,7 @@ const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
   'model-failing': 'model-not-served',
   'model-below-level': 'model-failing',
   'backend-failing': 'backend-down',
+  'backend-differs': 'backend-failing',
 };
 
 /**

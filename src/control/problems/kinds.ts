@@ -32,7 +32,7 @@ const certain: ListingDelays = { afterMs: 0, clearMs: 0 };
 /** Health checks and connections fail for a moment now and then. */
 const flickering: ListingDelays = { afterMs: 3_000, clearMs: 10_000 };
 /** The share of failures changes with each request. */
-const rates: ListingDelays = { afterMs: 0, clearMs: 60_000 };
+const rates: ListingDelays = { afterMs: 0, clearMs: 15_000 };
 /** Figures that rise slowly. They have a second threshold at which the problem ends. */
 const levels: ListingDelays = { afterMs: 0, clearMs: 5_000 };
 /** Every change takes some seconds to reach all replicas. */
@@ -52,6 +52,7 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'model-below-level': certain,
   'backend-down': flickering,
   'backend-failing': rates,
+  'backend-differs': certain,
   'endpoints-failing': flickering,
   'object-refused': certain,
   'cluster-refused': certain,

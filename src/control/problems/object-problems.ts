@@ -97,6 +97,11 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
     problem: 'Some endpoints get no requests',
     action: 'Repair or remove the endpoints that are named: docs/runbooks.md#weirbackendwithoutendpoint',
   },
+  'Healthy True DiffersFromManifest': {
+    kind: 'backend-differs',
+    problem: 'The engine lists something else than the manifests declare',
+    action: 'Correct the field, or the engine; `weir doctor` compares them: docs/problems.md#causes',
+  },
   'Servable False': {
     kind: 'model-not-served',
     problem: 'No route takes requests',

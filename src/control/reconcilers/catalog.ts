@@ -12,6 +12,8 @@ import type { ModelStatus, ObservedCatalog, ObservedEndpoints } from '../../core
 import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
+import type { ConditionStatus } from '../core/live-catalog.ts';
+import { createSlices } from '../../process/turns.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { followCatalog } from './follow-catalog.ts';
@@ -40,6 +42,19 @@ export function ownConditions(
   now: number,
 ): readonly Statement[] {
   return statusParts(object, { compilation, replicas: [own], now })?.statements ?? [];
+}
+
+/** The status of the condition `Healthy` of each Backend, by its name. Works in slices. */
+export async function backendHealth(
+  view: CatalogView,
+  now: number,
+): Promise<readonly (readonly [string, ConditionStatus])[]> {
+  const backends = view.objects.filter(({ kind }) => kind === 'Backend');
+  const all = await createSlices()(backends, (object) => {
+    const status = ownConditions(object, view, now).find(({ type }) => type === 'Healthy')?.status;
+    return status === undefined ? [] : [[object.name, status] as const];
+  });
+  return all.flat();
 }
 
 /**

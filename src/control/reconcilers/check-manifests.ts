@@ -12,7 +12,7 @@ export function problemLine({ where, field, message }: CatalogProblem): string {
 }
 
 /** The catalog of a folder of manifests, with its problems and notes. */
-export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems'> {
+export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'backends' | 'problems'> {
   /** Fields that are right in a cluster, but would be a problem for a gateway that serves the folder itself. */
   readonly notes: readonly CatalogProblem[];
 }
@@ -38,7 +38,7 @@ function report(
   { objects, problems }: Manifests,
   { where, pods }: { readonly where: string; readonly pods: PodSupport },
 ): ManifestReport {
-  const { snapshot, problems: found } = compile(objects, { pods });
+  const { snapshot, backends, problems: found } = compile(objects, { pods });
   const isEmpty = objects.length + problems.length === 0;
   const empty = {
     where,
@@ -51,7 +51,7 @@ function report(
     const { spec } = read.read.value;
     return podFields.flatMap((field) => (spec[field] === undefined ? [] : [problemIn(object, clusterNote(field))]));
   });
-  return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
+  return { snapshot, backends, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
 }
 
 function clusterNote(field: (typeof podFields)[number]): SchemaFault {

@@ -17,7 +17,7 @@ interface HealthChecksOptions {
   readonly check?: typeof checkEndpoint;
 }
 
-interface HealthChecks {
+export interface HealthChecks {
   /**
    * Whether Envoy sends requests to an endpoint of a backend, according to its health checks: false once Envoy has
    * found the endpoint, or all endpoints of the backend, unhealthy at two looks in a row. True if no health check is

@@ -2,7 +2,6 @@
 import { hostname } from 'node:os';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { InSlices } from '../../core/clock.ts';
-import type { Cause } from '../../core/cause.ts';
 import { causeOf } from '../../core/fault-cause.ts';
 import {
   clusterMark,
@@ -16,7 +15,8 @@ import { createSlices } from '../../process/turns.ts';
 import type { RouteRecord } from '../../gateway/routing/health/route-record.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { type EndpointFacts, envoyEndpoints, observeEndpoints, unreachableBy } from './observe-endpoints.ts';
-import { type Probe, type Probes, ruledOut } from './probe-backends.ts';
+import { type DeclaredRoute, listDifference } from '../../core/compare-models.ts';
+import type { Probe, Probes } from './probe-backends.ts';
 
 /** The service's own facts about its catalog, in addition to Envoy's reports. */
 export interface CatalogFacts extends EndpointFacts {
@@ -67,18 +67,23 @@ async function observeBackends(
   const endpoints = await observeEndpoints(snapshot, envoy, { ...facts, inSlices });
   const refused = facts.refused();
   const routes = Map.groupBy(
-    [...snapshot.models.values()].flatMap((model) => model.routes),
-    ({ backend }) => backend.name,
+    [...snapshot.models.values()].flatMap((model) => model.routes.map((route) => ({ model, route }))),
+    ({ route }) => route.backend.name,
   );
   const observed = await inSlices(snapshot.clusters, (cluster): readonly [string, ObservedBackend] => {
     const { name, backend } = cluster;
     const counts = envoy && envoyEndpoints(envoy, cluster);
+    const own = (routes.get(backend) ?? []).map((one) => ({ ...one, record: facts.record(one.route) }));
+    const records = own.map(({ record }) => record);
+    const probe = facts.probeOf(name);
     return [
       backend,
       {
         refused: envoy?.active.has(name) === true ? undefined : refused.get(name),
         unreachable: counts && unreachableBy(counts),
-        failing: failingBackend((routes.get(backend) ?? []).map(facts.record), facts.probeOf(name)),
+        failing: failingBackend(records, probe),
+        isUntried: probe === undefined && records.every(isUntried),
+        differs: differencesText(own, probe),
         endpoints: endpoints.get(backend),
       },
     ];
@@ -86,21 +91,37 @@ async function observeBackends(
   return new Map(observed);
 }
 
-/** A backend fails while the last request of some route to it failed, or else while it fails when it is asked for its models. */
-function failingBackend(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
-  const [worst] = records
-    .flatMap(({ failing }) => failing ?? [])
-    .filter(({ at, fault }) => !isRuledOut(causeOf(fault), at, probe))
-    .toSorted((a, b) => b.failures - a.failures);
-  if (worst === undefined) return failingProbe(records, probe);
-  const isLasting = (failures = 0): boolean => failures >= failuresInARow;
-  const isAnswering = records.some((one) => one.answeredAt !== undefined && !isLasting(one.failing?.failures));
-  const evidence = isLasting(worst.failures) && !isAnswering ? 'many-requests' : 'requests';
-  return { cause: causeOf(worst.fault), status: worst.fault.status, evidence };
+const isUntried = ({ answeredAt, failing }: RouteRecord): boolean => answeredAt === undefined && failing === undefined;
+
+/** What the engine lists otherwise than its routes declare. A route that has answered since has the model, listed or not. */
+function differencesText(
+  routes: readonly (DeclaredRoute & { readonly record: RouteRecord })[],
+  probe: Probe | undefined,
+): string | undefined {
+  if (probe?.answer.kind !== 'lists') return undefined;
+  const { models } = probe.answer;
+  if (models === undefined) return undefined;
+  const texts = routes.flatMap(({ record, ...declared }) => {
+    const found = listDifference(models, declared);
+    return found === undefined || (found.of === 'model' && record.answeredAt !== undefined) ? [] : [found.text];
+  });
+  return texts.length === 0 ? undefined : [...new Set(texts)].slice(0, maxDifferences).join('; ');
 }
 
-const isRuledOut = (cause: Cause, at: number, probe: Probe | undefined): boolean =>
-  probe?.answer.kind === 'lists' && probe.at > at && ruledOut.has(cause);
+/** Most differences of one Backend that are named. */
+const maxDifferences = 3;
+
+/** A backend fails while the last request of some route to it failed, or while it fails when it is asked for its models. */
+export function failingBackend(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
+  const [worst] = records.flatMap(({ failing }) => failing ?? []).toSorted((a, b) => b.failures - a.failures);
+  const probed = failingProbe(records, probe);
+  if (worst === undefined || (probe !== undefined && probe.at > worst.at && probed !== undefined)) return probed;
+  // An answer of another route, while this one failed, speaks for the engine.
+  const isAnswering = records.some(({ answeredAt = -Infinity }) => answeredAt > worst.since);
+  const isLasting = worst.failures >= failuresInARow && !isAnswering;
+  const evidence = probed?.evidence ?? (isLasting ? 'many-requests' : 'requests');
+  return { cause: causeOf(worst.fault), status: worst.fault.status, evidence };
+}
 
 function failingProbe(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
   if (probe?.answer.kind !== 'fails') return undefined;

@@ -1,10 +1,12 @@
-/** Asks Backends for their models: each once, and one that is not well until it is. */
-import type { Backend, Route } from '../../core/catalog.ts';
-import type { Cause } from '../../core/cause.ts';
-import { type Clock, every } from '../../core/clock.ts';
-import type { Endpoints } from '../../core/endpoint.ts';
+/** Asks Backends for their models: each once, and one that is not well until it is. An answer ends the faults it rules out. */
+import type { Route } from '../../core/catalog.ts';
+import { ofConnection } from '../../core/cause.ts';
+import { type CancelTimer, type Clock, every } from '../../core/clock.ts';
+import type { Endpoint, Endpoints } from '../../core/endpoint.ts';
 import type { EngineErrorReading } from '../../core/event.ts';
+import { causeOf } from '../../core/fault-cause.ts';
 import { askModels, type ModelsAnswer } from '../../gateway/egress/ask-models.ts';
+import type { LiveHealth } from '../../gateway/routing/health/health.ts';
 
 /** The newest answer of a Backend. */
 export interface Probe {
@@ -16,8 +18,10 @@ export interface Probe {
 interface ProbesOptions {
   readonly clock: Pick<Clock, 'after' | 'elapsed'>;
   readonly endpoints: Endpoints;
-  /** Whether the last requests to a Backend failed. */
-  readonly isFailing: (routes: readonly Route[]) => boolean;
+  /** Finds the Backends that are not well, and learns of those that are again. */
+  readonly health: Pick<LiveHealth, 'record' | 'ejected' | 'recovered'>;
+  /** Called with the routes of a Backend that failed and answers again. */
+  readonly onRecovered?: ((routes: readonly Route[]) => void) | undefined;
   /** Reads the body of an engine's error. */
   readonly readError: (status: number, text: string) => EngineErrorReading;
   readonly ask?: typeof askModels;
@@ -28,23 +32,36 @@ export interface Probes {
   readonly follow: (routes: readonly Route[]) => void;
   /** The newest answer; undefined: it has not been asked, or has changed since. */
   readonly of: (cluster: string) => Probe | undefined;
+  /** Whether the Backend of a route cannot answer requests, by the newest answer, and has answered none since. */
+  readonly isDown: (route: Route) => boolean;
   readonly close: () => void;
 }
 
 const lookEveryMs = 2_000;
+/** From a new catalog to the first look: its endpoints are found meanwhile. */
+const firstLookMs = 200;
 /** Shortest time between two questions to a Backend that is not well. */
-const askEveryMs = 20_000;
+export const askEveryMs = 10_000;
 /** Most endpoints of a Backend that are asked, one after the other, until one answers. */
 const maxEndpoints = 3;
 /** Most Backends that are asked in one look. */
 const maxAsked = 20;
 
 /** The name of a cluster changes with its content, so a Backend that changes is asked again. */
-export function watchBackends({ clock, endpoints, isFailing, readError, ask = askModels }: ProbesOptions): Probes {
+export function watchBackends(options: ProbesOptions): Probes {
+  const { clock, endpoints, health, readError, onRecovered, ask = askModels } = options;
   let followed: ReadonlyMap<string, readonly Route[]> = new Map();
   const probes = new Map<string, Probe>();
   const asking = new Set<string>();
+  /** Endpoints whose last answer was a failure, by cluster. */
+  const failed = new Map<string, Set<string>>();
+  const changed = watchChanges(options);
   let turn = 0;
+
+  const ejectedOf = (routes: readonly Route[]): ReadonlySet<string> => new Set(routes.flatMap(health.ejected));
+
+  const isFailing = (routes: readonly Route[]): boolean =>
+    routes.some((route) => health.record(route).failing !== undefined) || ejectedOf(routes).size > 0;
 
   const isDue = (name: string, routes: readonly Route[]): boolean => {
     const last = probes.get(name);
@@ -53,52 +70,99 @@ export function watchBackends({ clock, endpoints, isFailing, readError, ask = as
     return clock.elapsed() - last.at >= askEveryMs && (last.answer.kind === 'fails' || isFailing(routes));
   };
 
-  async function probe(name: string, backend: Backend): Promise<void> {
+  /** The endpoints to ask: first those that get no requests, so that an answer gives them back. */
+  function endpointsToAsk(name: string, ejected: ReadonlySet<string>): readonly Endpoint[] {
     const all = endpoints.of(name);
     const from = (turn += 1) % all.length;
-    asking.add(name);
-    let answer: ModelsAnswer = { kind: 'unclear' };
-    // One endpoint of several that fails is not the Backend.
-    for (const { name: endpoint, authority } of [...all.slice(from), ...all.slice(0, from)].slice(0, maxEndpoints)) {
-      answer = await ask(backend, { endpoint, authority, read: readError });
-      if (answer.kind !== 'fails') break;
-    }
-    asking.delete(name);
-    if (followed.has(name)) probes.set(name, { at: clock.elapsed(), answer });
+    const rotated = [...all.slice(from), ...all.slice(0, from)];
+    return rotated.toSorted((a, b) => Number(ejected.has(b.name)) - Number(ejected.has(a.name))).slice(0, maxEndpoints);
   }
 
-  const stop = every(clock, lookEveryMs, () => {
+  async function probe(name: string, routes: readonly Route[], { backend }: Route): Promise<void> {
+    const ejected = ejectedOf(routes);
+    const down = failed.get(name) ?? new Set<string>();
+    failed.set(name, down);
+    asking.add(name);
+    let answer: ModelsAnswer | undefined;
+    for (const { name: endpoint, authority } of endpointsToAsk(name, ejected)) {
+      // One endpoint of several that fails is not the Backend.
+      if (answer !== undefined && answer.kind !== 'fails' && !ejected.has(endpoint)) break;
+      const own = await ask(backend, { endpoint, authority, read: readError });
+      if (answer === undefined || answer.kind === 'fails') answer = own;
+      if (own.kind === 'fails') down.add(endpoint);
+      else recover(routes, endpoint, { answer: own, wasDown: down.delete(endpoint) });
+    }
+    asking.delete(name);
+    if (answer !== undefined && followed.has(name)) probes.set(name, { at: clock.elapsed(), answer });
+  }
+
+  /** An endpoint that failed when it was asked, and lists its models now, has been repaired. Any answer shows a connection. */
+  function recover(
+    routes: readonly Route[],
+    endpoint: string,
+    { answer, wasDown }: { readonly answer: ModelsAnswer; readonly wasDown: boolean },
+  ): void {
+    const isRepaired = wasDown && answer.kind === 'lists';
+    const wasFailing = isFailing(routes);
+    for (const route of routes) {
+      health.recovered(route, endpoint, (fault) => isRepaired || ofConnection.has(causeOf(fault)));
+    }
+    if ((wasFailing || isRepaired) && !isFailing(routes)) onRecovered?.(routes);
+  }
+
+  function look(): void {
     const due = [...followed].filter(([name, routes]) => isDue(name, routes)).slice(0, maxAsked);
-    for (const [name, [route]] of due) if (route !== undefined) void probe(name, route.backend);
-  });
+    for (const [name, routes] of due) if (routes[0] !== undefined) void probe(name, routes, routes[0]);
+  }
+  const stop = every(clock, lookEveryMs, look);
+  let cancelFirst: CancelTimer = () => undefined;
 
   return {
     follow: (routes) => {
+      for (const cluster of changed(routes)) probes.delete(cluster);
       // A question past a forward proxy would say nothing about requests.
       const direct = routes.filter(({ backend }) => backend.cluster.proxy === undefined);
       followed = Map.groupBy(direct, ({ backend }) => backend.cluster.name);
-      for (const name of probes.keys()) if (!followed.has(name)) probes.delete(name);
+      cancelFirst();
+      cancelFirst = clock.after(firstLookMs, look);
+      for (const known of [probes, failed]) {
+        for (const name of known.keys()) if (!followed.has(name)) known.delete(name);
+      }
     },
     of: (cluster) => probes.get(cluster),
-    close: stop,
+    isDown: (route) => {
+      const last = probes.get(route.backend.cluster.name);
+      if (last?.answer.kind !== 'fails' || last.answer.cause === 'silent') return false;
+      return (health.record(route).answeredAt ?? -Infinity) <= last.at;
+    },
+    close: () => {
+      cancelFirst();
+      stop();
+    },
   };
 }
 
-/** Causes that an answer to the question for models rules out. Requests may fail for other causes although it answers. */
-export const ruledOut: ReadonlySet<Cause> = new Set<Cause>([
-  'connection-refused',
-  'connect-timeout',
-  'no-route',
-  'connect-failed',
-  'certificate-expired',
-  'certificate-unknown-authority',
-  'certificate-other-name',
-  'certificate-required',
-  'no-tls',
-  'tls-expected',
-  'tls-failed',
-  'credential-refused',
-  'redirects',
-  'not-an-api',
-  'loading',
-]);
+/**
+ * Watches the routes of each new catalog. One that sends other requests than before, for example with another key, is tried
+ * anew. Returns the names of the clusters of such routes.
+ */
+function watchChanges({ endpoints, health }: ProbesOptions): (routes: readonly Route[]) => readonly string[] {
+  let sent: ReadonlyMap<string, string> = new Map();
+  return (routes) => {
+    const before = sent;
+    sent = new Map(routes.map((route) => [keyOf(route), sentBy(route)]));
+    return routes.flatMap((route) => {
+      const last = before.get(keyOf(route));
+      if (last === undefined || last === sent.get(keyOf(route))) return [];
+      const { name: cluster } = route.backend.cluster;
+      for (const { name } of endpoints.of(cluster)) health.recovered(route, name, () => true);
+      return [cluster];
+    });
+  };
+}
+
+const keyOf = ({ id, backend }: Route): string => `${id} ${backend.cluster.name}`;
+
+/** The parts of a route's requests that do not change the name of its cluster. */
+const sentBy = ({ backend: { engine, path, headers, query }, upstreamModel, capabilities }: Route): string =>
+  JSON.stringify([engine, path, headers, query, upstreamModel, capabilities]);

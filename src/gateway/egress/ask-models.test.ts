@@ -42,7 +42,15 @@ it('asks with the credential, and follows no redirect', async () => {
 });
 
 it.each<readonly [number, string, string, ModelsAnswer]>([
-  [200, 'application/json', '{"data":[]}', { kind: 'lists' }],
+  [200, 'application/json', '{"data":[]}', { kind: 'lists', models: undefined }],
+  [200, 'application/json', '{"data":[{"id":"a"}],"has_more":true}', { kind: 'lists', models: undefined }],
+  [
+    200,
+    'application/json',
+    '{"data":[{"id":"a","max_model_len":8}]}',
+    { kind: 'lists', models: [{ id: 'a', max_model_len: 8 }] },
+  ],
+  [200, 'application/json', 'ok', { kind: 'lists', models: undefined }],
   [200, 'text/html; charset=utf-8', '<html>sign in</html>', { kind: 'fails', cause: 'not-an-api', status: 200 }],
   [401, 'application/json', '{"error":"Unauthorized"}', { kind: 'fails', cause: 'credential-refused', status: 401 }],
   [403, 'text/plain', 'no', { kind: 'fails', cause: 'credential-refused', status: 403 }],

@@ -3,20 +3,22 @@ import type { Backend } from '../../core/catalog.ts';
 import type { Cause } from '../../core/cause.ts';
 import type { EngineErrorReading } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
+import { isObject, parseJson } from '../../core/json.ts';
+import { type EngineModel, readModelList } from '../../core/model-list.ts';
 import { causeOfError } from './connect-cause.ts';
 import { createDirectAgent, directOrigin } from './direct-agent.ts';
 
 /**
- * What an engine answers when it is asked for its models. `fails`: why no request to it can succeed. `unclear`: it has no
- * such list, which says nothing about requests.
+ * What an engine answers when it is asked for its models. `lists`: its models, where they can be read; undefined if there
+ * are more. `fails`: why no request to it can succeed. `unclear`: it has no such list, which says nothing about requests.
  */
 export type ModelsAnswer =
-  | { readonly kind: 'lists' }
+  | { readonly kind: 'lists'; readonly models?: readonly EngineModel[] | undefined }
   | { readonly kind: 'fails'; readonly cause: Cause; readonly status?: number }
   | { readonly kind: 'unclear' };
 
 const timeoutMs = 3_000;
-const maxBytes = 65_536;
+const maxBytes = 1_048_576;
 
 /** Causes that a list of models shows. Others, such as a missing path, may hold for the list alone. */
 const certain: ReadonlySet<Cause> = new Set<Cause>([
@@ -61,8 +63,8 @@ export async function askModels(
     const { statusCode: status, body, headers: answered } = answer;
     const isPage = String(answered['content-type']).startsWith('text/html');
     if (status === 200) {
-      await body.dump({ limit: maxBytes });
-      return isPage ? { kind: 'fails', cause: 'not-an-api', status } : { kind: 'lists' };
+      const text = await textOf(body);
+      return isPage ? { kind: 'fails', cause: 'not-an-api', status } : { kind: 'lists', models: modelsIn(text) };
     }
     const cause = causeOf({ kind: 'status', status, detail: '', ...read(status, await textOf(body)) });
     return certain.has(cause) ? { kind: 'fails', cause, status } : { kind: 'unclear' };
@@ -71,6 +73,13 @@ export async function askModels(
   } finally {
     await dispatcher.destroy();
   }
+}
+
+/** The models of a list that is whole. A list without any is not believed: some engines answer so before they serve. */
+function modelsIn(text: string): readonly EngineModel[] | undefined {
+  const json = parseJson(text);
+  const models = isObject(json) && json['has_more'] === true ? undefined : readModelList(json);
+  return models?.length === 0 ? undefined : models;
 }
 
 async function textOf(body: AsyncIterable<unknown>): Promise<string> {

@@ -8,7 +8,11 @@ interface CommandGroup {
   readonly name: string;
   readonly summary: string;
   readonly load:
-    | { readonly kind: 'program'; readonly run: () => Promise<(argv: readonly string[]) => Promise<number>> }
+    | {
+        readonly kind: 'program';
+        readonly run: () => Promise<(argv: readonly string[]) => Promise<number>>;
+        readonly flags: () => Promise<readonly string[]>;
+      }
     | { readonly kind: 'commands'; readonly register: () => Promise<(program: Command) => void> };
 }
 
@@ -16,22 +20,38 @@ export const commandGroups: readonly CommandGroup[] = [
   {
     name: 'start',
     summary: 'start everything on this machine: Envoy, the service and, by default, a demo',
-    load: { kind: 'program', run: async () => (await import('../start/start.ts')).run },
+    load: {
+      kind: 'program',
+      run: async () => (await import('../start/start.ts')).run,
+      flags: async () => Object.keys((await import('../start/options.ts')).flags),
+    },
   },
   {
     name: 'serve',
     summary: 'run the service beside an Envoy',
-    load: { kind: 'program', run: async () => (await import('../serve/serve.ts')).run },
+    load: {
+      kind: 'program',
+      run: async () => (await import('../serve/serve.ts')).run,
+      flags: async () => Object.keys((await import('../serve/serve.ts')).flags),
+    },
   },
   {
     name: 'portal',
     summary: 'serve the portal and its admin API',
-    load: { kind: 'program', run: async () => (await import('../portal/portal.ts')).run },
+    load: {
+      kind: 'program',
+      run: async () => (await import('../portal/portal.ts')).run,
+      flags: async () => Object.keys((await import('../portal/portal.ts')).flags),
+    },
   },
   {
     name: 'picker',
     summary: 'pick the endpoints of an InferencePool for another gateway',
-    load: { kind: 'program', run: async () => (await import('../picker/picker.ts')).run },
+    load: {
+      kind: 'program',
+      run: async () => (await import('../picker/picker.ts')).run,
+      flags: async () => Object.keys((await import('../picker/picker.ts')).flags),
+    },
   },
   {
     name: 'workspace',
@@ -77,6 +97,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('../commands/problems.ts')).problemsCommand },
   },
   {
+    name: 'doctor',
+    summary: 'ask engines whether they are what the manifests say',
+    load: { kind: 'commands', register: async () => (await import('../commands/doctor.ts')).doctorCommand },
+  },
+  {
     name: 'log-level',
     summary: 'show or change what running programs log',
     load: { kind: 'commands', register: async () => (await import('../commands/log-level.ts')).logLevelCommand },
@@ -100,6 +125,11 @@ export const commandGroups: readonly CommandGroup[] = [
     name: 'plan',
     summary: 'what a load takes: pods, cores, memory, connections',
     load: { kind: 'commands', register: async () => (await import('../commands/plan.ts')).planCommand },
+  },
+  {
+    name: 'completion',
+    summary: 'print a script with which a shell completes commands and flags',
+    load: { kind: 'commands', register: async () => (await import('../commands/completion.ts')).completionCommand },
   },
   {
     name: 'envoy',

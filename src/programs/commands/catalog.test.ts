@@ -122,7 +122,7 @@ test('prints each problem with file, document, line and field, and exits with 1'
     output: `${[
       'broken.yaml:1: kind: expected a missing ":", comma, quote, bracket or space',
       'all.yaml#2:11: spec.endpoint.port: expected at least 1',
-      'all.yaml#3:32: spec.routes[0].backend: expected a Backend, there is none named "vllm-b"',
+      'all.yaml#3:32: spec.routes[0].backend: expected a Backend, there is none named "vllm-b" (Did you mean vllm-a?)',
       '3 problems',
     ].join('\n')}\n`,
     code: 1,

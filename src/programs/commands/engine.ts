@@ -7,7 +7,8 @@ import { type EngineName, engineNames } from '../../core/engine-name.ts';
 import { printableLine } from '../../core/printable.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { declaredCapabilities } from '../../gateway/engines/engines.ts';
-import { declaredContextLength, probeUpstream, type ProbedEngine, type UpstreamEntry } from '../local/upstream.ts';
+import { declaredContextLength, type EngineModel } from '../../core/model-list.ts';
+import { probeUpstream, type ProbedEngine } from '../local/upstream.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../../tools/engine-check/check-engine.ts';
 import { textTable } from './tables.ts';
 import { print, printError } from '../command-line/print.ts';
@@ -46,7 +47,7 @@ export function engineCommand(program: Command): void {
       const base = upstream.base.href.replace(/\/+$/, '');
       const contextLength = declaredContextLength(entry);
       const report = await checkEngine(
-        { engine: kind, base, model: entry.id, key },
+        { engine: kind, base, model: entry.id, headers: key === undefined ? [] : [['authorization', `Bearer ${key}`]] },
         {
           declared: declaredCapabilities(kind, capabilities),
           contextLength,
@@ -85,7 +86,7 @@ async function readCapabilities(path: string): Promise<CapabilityOverrides> {
   return Object.fromEntries(Object.entries(block).filter(([, value]) => value !== undefined));
 }
 
-function entryOf({ entries, base }: ProbedEngine, name: string | undefined): UpstreamEntry {
+function entryOf({ entries, base }: ProbedEngine, name: string | undefined): EngineModel {
   const names = entries.map(({ id }) => id);
   const [only] = entries;
   if (name === undefined && entries.length === 1 && only !== undefined) return only;

@@ -28,6 +28,7 @@ export function originsIn(name: string, text: string): readonly string[] {
 export async function openServices(
   accounts: Pick<Accounts, 'sharedSecret'>,
   origins: readonly string[],
+  timeoutMs?: number,
 ): Promise<LiveServices> {
   const token = internalToken(await accounts.sharedSecret());
   // The client needs zod, and loading zod takes longer than reading the ledger.
@@ -38,6 +39,7 @@ export async function openServices(
     lookUp: systemLookUp,
     clock: systemClock,
     random: Math.random,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
 }
 

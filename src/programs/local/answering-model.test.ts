@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startProgrammableEngine } from '../../../test/programmable-engine/engine.ts';
 import { routeOf, modelOf } from '../../../test/support/route-of.ts';
 import type { Model } from '../../core/catalog.ts';
-import { answeringModel } from './answering-model.ts';
+import { firstProbe } from './answering-model.ts';
 
 const never = new AbortController().signal;
 
@@ -39,12 +39,13 @@ async function deadPort(): Promise<number> {
   return engine.port;
 }
 
-const asked = (...models: readonly Model[]): Promise<string | undefined> =>
-  answeringModel(
+const probed = (...models: readonly Model[]) =>
+  firstProbe(
     models.map(({ id }) => id),
     new Map(models.map((model) => [model.id, model])),
     never,
   );
+const asked = async (...models: readonly Model[]) => (await probed(...models)).answering;
 
 test('the example names the first model with an engine that answers', async () => {
   const [dead, live] = [await deadPort(), await engineOf()];
@@ -62,6 +63,17 @@ test('an engine that refuses the credentials does not answer', async () => {
 
 test('no model is named where no engine answers, and the first one where nothing is known of its engines', async () => {
   expect(await asked(modelOn('a/dead', [await deadPort()]))).toBeUndefined();
-  expect(await answeringModel([], new Map(), never)).toBeUndefined();
-  expect(await answeringModel(['a/one', 'b/two'], undefined, never)).toBe('a/one');
+  expect((await firstProbe([], new Map(), never)).answering).toBeUndefined();
+  expect((await firstProbe(['a/one', 'b/two'], undefined, never)).answering).toBe('a/one');
+});
+
+test('each model without an engine that can serve it has the cause', async () => {
+  const [dead, live, locked] = [await deadPort(), await engineOf(), await engineOf({ apiKey: 'right' })];
+  const { faults } = await probed(
+    ...[modelOn('a/dead', [dead]), modelOn('b/both', [dead, live]), modelOn('c/wrong', [locked], 'Bearer wrong')],
+  );
+  expect([...faults]).toEqual([
+    ['a/dead', `backend-a/dead-${dead} refuses connections`],
+    ['c/wrong', `backend-c/wrong-${locked} refuses the credential (HTTP 401)`],
+  ]);
 });

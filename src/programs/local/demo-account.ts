@@ -59,6 +59,20 @@ export async function prepareDemoAccount(options: {
   }
 }
 
+/** The name of a workspace for which a key can be made. Undefined: there is none yet, or the database does not answer. */
+export async function usableWorkspace(location: DatabaseLocation): Promise<string | undefined> {
+  try {
+    const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
+    try {
+      return (await listWorkspaces(database.queries)).find(({ status }) => status === 'active')?.name;
+    } finally {
+      await database.close();
+    }
+  } catch {
+    return undefined;
+  }
+}
+
 function isSpent(balance: Money): boolean {
   return balance <= 0n;
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { authorityOf } from '../../core/endpoint.ts';
 import { parseJson } from '../../core/json.ts';
-import { readModelList } from './upstream.ts';
+import { readModelList } from '../../core/model-list.ts';
 
 // With `import`, Node loads its `fetch`, too (docs/decisions/0100).
 const { request } = process.getBuiltinModule('node:http');

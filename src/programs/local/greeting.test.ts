@@ -8,7 +8,9 @@ const usual: Greeting = {
   opsUrls: ['http://127.0.0.1:9190/metrics'],
   portal: `http://127.0.0.1:65535/#token=${'t'.repeat(32)}`,
   key: `sk-weir-${'k'.repeat(49)}`,
+  workspace: undefined,
   models: ['demo/chat', 'demo/mini'],
+  faults: new Map(),
   answering: 'demo/chat',
   catalog: { kind: 'folder', folder: '/home/operator/weir/.weir/manifests-demo' },
   logs: '/home/operator/weir/.weir/logs',
@@ -35,6 +37,10 @@ const greetings: readonly (readonly [string, Partial<Greeting>])[] = [
     { models: Array.from({ length: 20 }, (_, at) => `organisation-${at}/a-model-of-${at}-billions`) },
   ],
   ['without an engine that answers', { answering: undefined }],
+  [
+    'with an engine that refuses the key',
+    { faults: new Map([['demo/chat', 'vllm-a refuses the credential (HTTP 401)']]) },
+  ],
   ['without models', { models: [], answering: undefined }],
   ['with many services', { opsUrls: Array.from({ length: 9 }, (_, at) => `http://127.0.0.1:919${at}/metrics`) }],
 ];
@@ -66,4 +72,21 @@ test.each([
   const lines = greetingLines({ ...usual, models });
   const at = lines.findIndex((line) => line.startsWith('models:'));
   expect(lines.slice(at, at + expected.length)).toEqual(expected);
+});
+
+test('a wrong key is shown beside the model', () => {
+  const faults = new Map([['demo/chat', 'vllm-a refuses the credential (HTTP 401)']]);
+  const lines = greetingLines({ ...usual, faults });
+  expect(lines[lines.findIndex((line) => line.startsWith('models:')) + 1]).toBe(
+    '           demo/chat: vllm-a refuses the credential (HTTP 401)',
+  );
+});
+
+test.each([
+  [undefined, ['npx weir workspace create mine --credit 10', 'npx weir key create --workspace mine']],
+  // A second `workspace create` of the same name would fail.
+  ['acme', ['npx weir key create --workspace acme']],
+])('without a key, the commands that make one work as they stand: %s', (workspace, expected) => {
+  const lines = greetingLines({ ...usual, key: undefined, workspace });
+  expect(lines.filter((line) => line.startsWith('npx'))).toEqual(expected);
 });

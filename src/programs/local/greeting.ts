@@ -14,7 +14,11 @@ interface Greeting {
   /** The address that signs the operator in to the portal; undefined without a portal. */
   readonly portal: string | undefined;
   readonly key: string | undefined;
+  /** A workspace for which a key can be made; undefined: it has to be made first. */
+  readonly workspace: string | undefined;
   readonly models: readonly string[];
+  /** Why no engine of a model can serve it, for those where that is known. */
+  readonly faults: ReadonlyMap<string, string>;
   /** A model for the example; undefined: no engine of any model answers. */
   readonly answering: string | undefined;
   readonly catalog: CatalogPlace;
@@ -32,13 +36,15 @@ const labelColumns = 11;
 
 /** The lines for the operator. The last line is `ready <base url>`, and no other line begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, opsUrls, portal, key, models, answering, dataFlag, catalog, others } = greeting;
+  const { baseUrl, opsUrls, portal, key, workspace, models, faults, answering } = greeting;
+  const { dataFlag, catalog, others } = greeting;
   const [first] = models;
   return [
     '',
     ...labelled('base URL:', baseUrl),
     ...(key === undefined ? [] : labelled('key:', key)),
     ...modelLines(models),
+    ...[...faults].slice(0, shownModels).flatMap(([id, fault]) => beside(`${' '.repeat(labelColumns)}${id}: `, fault)),
     ...(portal === undefined ? [] : labelled('portal:', portal)),
     ...opsUrls.flatMap((url) => labelled('ops:', url)),
     ...(catalog.kind === 'folder' ? labelled('manifests:', catalog.folder) : labelled('namespace:', catalog.namespace)),
@@ -48,8 +54,8 @@ export function greetingLines(greeting: Greeting): readonly string[] {
       ? [
           'Make a key with:',
           '',
-          ...commandLines('npx weir workspace create mine --credit 10', dataFlag),
-          ...commandLines('npx weir key create --workspace mine', dataFlag),
+          ...(workspace === undefined ? commandLines('npx weir workspace create mine --credit 10', dataFlag) : []),
+          ...commandLines(`npx weir key create --workspace ${workspace ?? 'mine'}`, dataFlag),
           '',
         ]
       : []),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { renamedLines } from './catalog-place.ts';
 import { catalogIdOf, catalogNames } from './upstream-manifests.ts';
-import { readModelList } from './upstream.ts';
+import { readModelList } from '../../core/model-list.ts';
 
 test.each([
   ['Qwen/Qwen3-8B', 'qwen/qwen3-8b'],

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { modelAliases } from '../../control/catalog/resources/model.ts';
-import { contextLengthOf, type ProbedEngine, type UpstreamEntry } from './upstream.ts';
+import type { EngineModel } from '../../core/model-list.ts';
+import { contextLengthOf, type ProbedEngine } from './upstream.ts';
 import { modalities } from '../../core/catalog.ts';
 
 /** USD per token, as decimal strings for the manifest. */
@@ -27,7 +28,7 @@ interface UpstreamCatalog {
 
 /** A model of an upstream, and its name here. */
 export interface NamedEntry {
-  readonly entry: UpstreamEntry;
+  readonly entry: EngineModel;
   readonly id: string;
   /** The upstream's own name in lower case, if it is not the id and can be an alias. */
   readonly alias: string | undefined;
@@ -105,7 +106,7 @@ function modelObjects(models: readonly NamedEntry[], { price, now }: UpstreamCat
  * Makes an id for every model of an upstream. The upstream's name becomes an alias, so that callers who used that name
  * need not change it.
  */
-export function catalogNames(entries: readonly UpstreamEntry[]): readonly NamedEntry[] {
+export function catalogNames(entries: readonly EngineModel[]): readonly NamedEntry[] {
   const ids = new Set<string>();
   const named = entries.map((entry) => {
     const id = catalogIdOf(entry.id, ids);
@@ -122,7 +123,7 @@ export function catalogNames(entries: readonly UpstreamEntry[]): readonly NamedE
 }
 
 /** The moment that the engine reports, or else `now`: an engine can report 0, or a date in the future. */
-function addedAt({ created }: UpstreamEntry, now: number): number {
+function addedAt({ created }: EngineModel, now: number): number {
   const stated = (created ?? 0) * 1000;
   return stated > Date.UTC(2020) && stated <= now ? stated : now;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { contextLengthOf, guessEngine, readModelList } from './upstream.ts';
+import { readModelList } from '../../core/model-list.ts';
+import { contextLengthOf, guessEngine } from './upstream.ts';
 
 const lists = {
   llamacpp: {

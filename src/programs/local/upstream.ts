@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { EngineName } from '../../core/engine-name.ts';
+import { declaredContextLength, type EngineModel, readModelList } from '../../core/model-list.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** An engine, as it describes itself. */
@@ -7,7 +8,7 @@ export interface ProbedEngine {
   readonly engine: EngineName;
   /** The address before `/models` and `/chat/completions`. */
   readonly base: URL;
-  readonly entries: readonly UpstreamEntry[];
+  readonly entries: readonly EngineModel[];
 }
 
 interface AskOptions {
@@ -127,38 +128,6 @@ async function llamacppWindow(base: string, options: AskOptions): Promise<number
   return parsed.success ? parsed.data.default_generation_settings.n_ctx : undefined;
 }
 
-const count = z.int().positive().optional().catch(undefined);
-
-/** The useful fields of an entry of `GET /v1/models`, of all known engines. Others are ignored. */
-const entry = z.object({
-  id: z.string().min(1),
-  owned_by: z.string().optional().catch(undefined),
-  created: count,
-  /** vLLM and SGLang. */
-  max_model_len: count,
-  /** Together and most hosted services. */
-  context_length: count,
-  /** llama.cpp: the window that the server was started with, and the window that the model was trained for. */
-  meta: z.object({ n_ctx: count, n_ctx_train: count }).optional().catch(undefined),
-  architecture: z
-    .object({ input_modalities: z.array(z.string()).optional().catch(undefined) })
-    .optional()
-    .catch(undefined),
-});
-export type UpstreamEntry = z.output<typeof entry>;
-
-const list = z.object({ data: z.array(z.unknown()) });
-
-/** Reads a model list; undefined if it is none. Entries without an id are left out. Together sends a bare array. */
-export function readModelList(json: unknown): readonly UpstreamEntry[] | undefined {
-  const parsed = list.safeParse(Array.isArray(json) ? { data: json } : json);
-  if (!parsed.success) return undefined;
-  return parsed.data.data.flatMap((item) => {
-    const one = entry.safeParse(item);
-    return one.success ? [one.data] : [];
-  });
-}
-
 const enginesByOwner: Readonly<Record<string, EngineName>> = {
   llamacpp: 'llamacpp',
   vllm: 'vllm',
@@ -178,7 +147,7 @@ const enginesByHost: readonly (readonly [RegExp, EngineName])[] = [
 ];
 
 /** Guesses the engine from its list; without a hint it is `openai`, the plain form. */
-export function guessEngine(host: string, entries: readonly UpstreamEntry[]): EngineName {
+export function guessEngine(host: string, entries: readonly EngineModel[]): EngineName {
   const byHost = enginesByHost.find(([pattern]) => pattern.test(host));
   if (byHost !== undefined) return byHost[1];
   for (const { owned_by: owner = '' } of entries) {
@@ -191,12 +160,5 @@ export function guessEngine(host: string, entries: readonly UpstreamEntry[]): En
 
 const assumedContextLength = 131_072;
 
-/**
- * The context window that the engine declares, in tokens; undefined if it declares none. The window of the running server
- * has precedence over the window of the model.
- */
-export const declaredContextLength = ({ max_model_len, meta, context_length }: UpstreamEntry): number | undefined =>
-  max_model_len ?? meta?.n_ctx ?? context_length ?? meta?.n_ctx_train;
-
 /** The context window that the engine declares, or an assumption. */
-export const contextLengthOf = (one: UpstreamEntry): number => declaredContextLength(one) ?? assumedContextLength;
+export const contextLengthOf = (one: EngineModel): number => declaredContextLength(one) ?? assumedContextLength;

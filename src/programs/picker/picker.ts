@@ -31,15 +31,18 @@ const help = (): string =>
     '',
   ].join('\n');
 
+/** The flags of `weir picker`. */
+export const flags = {
+  pool: { type: 'string' },
+  endpoint: { type: 'string', multiple: true },
+  port: { type: 'string' },
+  'ops-port': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
 /** The settings; flags override the environment. Undefined after it printed the help. Throws like `readSettings`. */
 function settingsFrom(argv: readonly string[]): PickerSettings | undefined {
-  const values = readFlags('picker', argv, {
-    pool: { type: 'string' },
-    endpoint: { type: 'string', multiple: true },
-    port: { type: 'string' },
-    'ops-port': { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
-  });
+  const values = readFlags('picker', argv, flags);
   if (values.help === true) {
     print(help());
     return undefined;

@@ -17,7 +17,7 @@ export function run(argv: readonly string[]): Promise<number> {
     async () => settingsFrom(await argumentsOf(argv)),
     async (settings, { programLog, announce }) => {
       const { startPortal } = await loading;
-      const portal = await startPortal(settings, programLog);
+      const portal = await startPortal(settings, { ...programLog, isPortAsked: isPortAsked(argv) });
       // Streams are more important than pages on a shared machine. The start has normal priority: on a busy machine a
       // start at the lowest priority takes many seconds.
       lowerPriorityOfProcess();
@@ -40,16 +40,24 @@ const help = (): string =>
     '',
   ].join('\n');
 
+/** The flags of `weir portal`. */
+export const flags = {
+  data: { type: 'string' },
+  port: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
 /** The settings; flags override the environment. Undefined after it printed the help. Throws like `readSettings`. */
 function settingsFrom(argv: readonly string[]): PortalSettings | undefined {
-  const values = readFlags('portal', argv, {
-    data: { type: 'string' },
-    port: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
-  });
+  const values = readFlags('portal', argv, flags);
   if (values.help === true) {
     print(help());
     return undefined;
   }
   return readPortalSettings(withFlags({ WEIR_DATA: values.data, WEIR_ADMIN_PORT: values.port }));
 }
+
+/** Whether the operator named the port. `weir start` passes one on that it may have chosen itself. */
+const isPortAsked = (argv: readonly string[]): boolean =>
+  process.send === undefined &&
+  (process.env['WEIR_ADMIN_PORT'] !== undefined || argv.some((word) => word.startsWith('--port')));

@@ -49,7 +49,11 @@ const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url
  */
 export async function startPortal(
   settings: PortalSettings,
-  { log: programLog, level: logLevel }: Omit<ProgramLog, 'output'>,
+  {
+    log: programLog,
+    level: logLevel,
+    isPortAsked = false,
+  }: Omit<ProgramLog, 'output'> & { readonly isPortAsked?: boolean },
 ): Promise<RunningPortal> {
   const log = limitRepeats(programLog, systemClock);
   const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
@@ -102,7 +106,7 @@ export async function startPortal(
     },
   );
   stack.defer(() => server.close());
-  const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT });
+  const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT, isPortAsked });
   if (!isLoopback(host)) {
     log.warn(
       { host },
@@ -135,12 +139,16 @@ async function oidcOf(settings: PortalSettings): Promise<OidcSignIn | undefined>
   });
 }
 
-/** Listens on the wanted port, or on a free one if another program has it. Resolves to the port. */
+/**
+ * Listens on the wanted port. If another program has it, it listens on a free one, unless the operator asked for this one.
+ * Resolves to the port.
+ */
 async function listen(
   server: Awaited<ReturnType<typeof createServer>>,
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port, isPortAsked }: { readonly host: string; readonly port: number; readonly isPortAsked: boolean },
 ): Promise<number> {
-  await listenOrElsewhere(port, (free) => server.listen({ host, port: free, exclusive: true }));
+  const listenOn = (on: number) => server.listen({ host, port: on, exclusive: true });
+  await (isPortAsked ? listenOn(port) : listenOrElsewhere(port, listenOn));
   const address = server.server.address();
   return typeof address === 'object' && address !== null ? address.port : port;
 }

@@ -1,18 +1,47 @@
 import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
-import { watchHealthChecks } from '../../control/reconcilers/health-checks.ts';
-import { watchBackends } from '../../control/reconcilers/probe-backends.ts';
+import { type HealthChecks, watchHealthChecks } from '../../control/reconcilers/health-checks.ts';
+import { type Probes, watchBackends } from '../../control/reconcilers/probe-backends.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { createAnswerLengths } from '../../gateway/metering/expected-output.ts';
 import { systemClock } from '../../process/clock.ts';
-import { createHealth } from '../../gateway/routing/health/health.ts';
+import { createHealth, type LiveHealth } from '../../gateway/routing/health/health.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { createErrorCounts } from '../../telemetry/performance/error-counts.ts';
 import { createModelPerformance } from '../../telemetry/performance/model-performance.ts';
+import { thresholds } from '../../telemetry/performance/thresholds.ts';
 import type { EnvoyParts } from './envoy-parts.ts';
 import type { Gates } from './logged-parts.ts';
 import { openPools } from './open-pools.ts';
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
+
+/**
+ * Callers who use the list of models send no request to a model that is not on it. So a route whose engine lists its models,
+ * but whose last requests failed, gets one once there was none for a while. It stays a problem until that one succeeds.
+ */
+export function isOnTrial(
+  route: Route,
+  {
+    now,
+    health,
+    probes,
+    checks,
+  }: {
+    /** By `Clock.elapsed`. */
+    readonly now: number;
+    readonly health: Pick<LiveHealth, 'record'>;
+    readonly probes: Pick<Probes, 'of'>;
+    readonly checks: Pick<HealthChecks, 'hasEndpoint'>;
+  },
+): boolean {
+  const { cluster } = route.backend;
+  const { triedAt = Infinity } = health.record(route);
+  if (now - triedAt < thresholds.untriedMs || !checks.hasEndpoint(cluster)) return false;
+  const probe = probes.of(cluster.name);
+  // Nobody can ask an engine behind a forward proxy for its models.
+  if (cluster.proxy !== undefined) return true;
+  return probe !== undefined && probe.at > triedAt && probe.answer.kind !== 'fails';
+}
 
 /** Measures the routes that are served: their endpoints, their errors, and the length of their answers. */
 export function measureRoutes(
@@ -25,6 +54,7 @@ export function measureRoutes(
 ) {
   const pools = openPools(settings, { common, sharing, endpoints });
   const health = createHealth({ clock: systemClock, random: Math.random, endpoints, pools });
+  const errors = createErrorCounts(systemClock);
   let served: readonly Cluster[] = [];
   let servedAt = systemClock.now();
   const checks = watchHealthChecks({ clock: systemClock, envoy: clusters, clusters: () => served, endpoints });
@@ -32,19 +62,23 @@ export function measureRoutes(
     clock: systemClock,
     endpoints,
     readError: chatErrors.read,
-    isFailing: (routes) => routes.some((route) => health.record(route).failing !== undefined),
+    health,
+    onRecovered: (routes) => errors.recovered(routes),
   });
-  /** Whether an endpoint passes its health check, and is neither ejected nor cooling off. */
-  const isServing = (route: Route): boolean => health.isServing(route, checks.isUsed(route.backend.name));
+  /** Whether an endpoint passes its health check, is neither ejected nor cooling off, and answers probes. */
+  const isWell = (route: Route): boolean =>
+    health.isServing(route, checks.isUsed(route.backend.name)) && !probes.isDown(route);
+  /** Whether requests are sent to the route, or its next request finds out whether it works. */
+  const isServing = (route: Route): boolean =>
+    isWell(route) || isOnTrial(route, { now: systemClock.elapsed(), health, probes, checks });
   const measured = createModelPerformance({
     clock: systemClock,
     hasRoute: ({ routes }) => routes.some(isServing),
     isReachable: ({ routes }) => routes.some(({ backend }) => checks.hasEndpoint(backend.cluster)),
   });
-  const errors = createErrorCounts(systemClock);
   const answerLengths = createAnswerLengths();
   return {
-    ...{ pools, health, checks, probes, isServing, measured, errors, answerLengths },
+    ...{ pools, health, checks, probes, isWell, isServing, measured, errors, answerLengths },
     /** When the snapshot that is served was taken. */
     servedAt: () => servedAt,
     /** From now on, this snapshot is served. */

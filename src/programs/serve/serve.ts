@@ -59,20 +59,23 @@ const help = (): string =>
     '',
   ].join('\n');
 
+/** The flags of `weir serve`. */
+export const flags = {
+  data: { type: 'string' },
+  run: { type: 'string' },
+  manifests: { type: 'string' },
+  'ops-port': { type: 'string' },
+  // From `weir start --replicas`.
+  service: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
 /**
  * The settings of `weir serve`; flags override the environment. Undefined after it printed the help. Throws like
  * `readSettings`.
  */
 function settingsFrom(argv: readonly string[]): (Settings & Pick<ServiceSurroundings, 'number'>) | undefined {
-  const values = readFlags('serve', argv, {
-    data: { type: 'string' },
-    run: { type: 'string' },
-    manifests: { type: 'string' },
-    'ops-port': { type: 'string' },
-    // From `weir start --replicas`.
-    service: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
-  });
+  const values = readFlags('serve', argv, flags);
   if (values.help === true) {
     print(help());
     return undefined;

@@ -3,6 +3,7 @@ import type { Route } from '../../core/catalog.ts';
 import type { LoadShedder } from '../../control/envoy/runtime/load-shedder.ts';
 import type { EndpointDiscovery } from '../../control/envoy/runtime/endpoint-discovery.ts';
 import type { UploadLedger } from '../../gateway/admission/uploads.ts';
+import { systemClock } from '../../process/clock.ts';
 import { diskOf } from '../../process/machine.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import type { ProcessLoad } from '../../process/load.ts';
@@ -13,7 +14,7 @@ import type { OpenStore } from '../../books/store/connect-store.ts';
 import type { FileCheck } from '../../books/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/performance/model-performance.ts';
 import { catalogFigures, type ServiceFigures } from '../../telemetry/ops/gauges.ts';
-import type { ServedCatalog } from '../../control/reconcilers/catalog.ts';
+import { backendHealth, type ServedCatalog } from '../../control/reconcilers/catalog.ts';
 import type { ProgramSurroundings } from '../command-line/run-program.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
@@ -82,6 +83,7 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     edgeAdmitRatio: parts.shedder.admitRatio,
     droppedLogRecords: parts.output.dropped,
     endpoints: catalog.endpoints,
+    backendHealth: async () => backendHealth(await catalog.look(), systemClock.now()),
     modelStatuses: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
     threads: parts.threads.read,

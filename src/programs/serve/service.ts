@@ -25,6 +25,7 @@ import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { renderCatalog } from '../../control/reconcilers/live-catalog.ts';
 import { openGates, startTracing } from './logged-parts.ts';
 import { openProblems } from '../../control/reconcilers/observe-problems.ts';
+import { createDoctor } from './examine.ts';
 import { figuresOf, type ServiceSurroundings } from './service-figures.ts';
 import { type EnvoyParts, openEnvoyParts } from './envoy-parts.ts';
 import { openServicePipeline } from './service-pipeline.ts';
@@ -106,6 +107,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     ...{ metrics, pools, isSheddingAll: shedWatch.isSheddingAll, isReady: () => phase.isReady },
     internal: {
       ...{ secret: store.secret, stories, logLevel, problems: problems.report },
+      doctor: createDoctor({ catalog, endpoints: envoy.endpoints }),
       catalog: () => renderCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },
   });
@@ -146,7 +148,7 @@ function openServiceCatalog(
   settings: Settings,
   {
     envoy,
-    routes: { health, checks, probes, isServing, measured, follow },
+    routes: { health, checks, probes, isWell, measured, follow },
     readers,
     found,
     ...options
@@ -163,7 +165,7 @@ function openServiceCatalog(
     environment: process.env,
     followHosts: createHostFollower({ clock: systemClock, lookUp: systemLookUp }),
     extraClusters: found === undefined ? [] : [found.cluster],
-    isServing,
+    isServing: isWell,
     ejected: health.ejected,
     record: health.record,
     answerOf: checks.answerOf,

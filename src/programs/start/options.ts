@@ -63,7 +63,8 @@ ${settingsHelp(ownSettings)}
 All settings of \`weir serve --help\` and \`weir portal --help\` apply, too. WEIR_DATA is --data, WEIR_MANIFESTS --manifests and
 WEIR_KUBERNETES_NAMESPACE --kubernetes with --namespace. \`weir start\` sets WEIR_RUN itself.`;
 
-const flags = {
+/** The flags of `weir start`. */
+export const flags = {
   manifests: { type: 'string' },
   upstream: { type: 'string' },
   'upstream-key': { type: 'string' },

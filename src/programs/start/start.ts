@@ -10,6 +10,7 @@ import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { localAddressOf } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
 import { findCatalog, type FoundCatalog } from '../local/catalog-place.ts';
+import type { FirstProbe } from '../local/answering-model.ts';
 import { byOperator } from '../commands/accounts-command.ts';
 import { drainEdge } from '../local/drain.ts';
 import { searchEngines, serveCommands, type UsualEngine, usualEngines } from '../local/found-engines.ts';
@@ -77,6 +78,7 @@ async function runUntilStopped(
   stack.defer(keepLogsSmall(folders.logs, systemClock));
   const port = await takePort(options.port, edge.host);
   stack.defer(port.release);
+  if (options.portal && process.env['WEIR_ADMIN_PORT'] !== undefined) await checkPortalPort(settings);
   const search = searchEngines(source.kind === 'demo' ? engines : [], port.port);
   stack.defer(search.end);
   const context: StartContext = { data, folders, report, stop, silenceMs, settings };
@@ -142,17 +144,16 @@ async function runUntilStopped(
   stack.defer(() => drainEdge(admin, { now, report }));
   if (stop.aborted) return;
 
-  const models = await listedModels(baseUrl, { expectSome, signal: stop });
+  const probed = await findModels(declared, { baseUrl, expectSome, stop });
   if (stop.aborted) return;
   stack.defer(leaveOpsAddress(data, { program: 'gateway', origin }));
-  const answering = exampleModel(models, declared, stop);
-  if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
   const { dataFlag } = options;
   const opsUrls = (await ops).map((url) => `${url}/metrics`);
-  const greeting = { baseUrl, opsUrls, portal, key, models, catalog, logs: folders.logs, dataFlag };
+  const workspace = key === undefined ? await workspaceFor(options) : undefined;
+  const greeting = { ...probed, baseUrl, opsUrls, portal, key, workspace, catalog, logs: folders.logs, dataFlag };
   const others = source.kind === 'demo' ? serveCommands(search.found(), { argv, env: process.env, baseUrl }) : [];
   search.end();
-  const lines = greetingLines({ ...greeting, others, answering: await answering });
+  const lines = greetingLines({ ...greeting, others });
   print(lines.map((line) => `${line}\n`).join(''));
 
   await untilAborted(stop);
@@ -160,23 +161,34 @@ async function runUntilStopped(
 }
 
 /**
- * A model whose engine answers, for the example. A client for engines is loaded only if there are declared engines to
- * ask; the demo engine has already answered.
+ * The models to show: those that callers see, and those whose engine cannot serve them. A client for engines is loaded only
+ * if there are declared ones; the demo engine has already answered.
  */
-async function exampleModel(
-  models: readonly string[],
+async function findModels(
   declared: FoundCatalog['models'],
-  stop: AbortSignal,
-): Promise<string | undefined> {
-  if (declared === undefined) return models[0];
-  const { answeringModel } = await import('../local/answering-model.ts');
-  return answeringModel(models, declared, stop);
+  { baseUrl, expectSome, stop }: { readonly baseUrl: string; readonly expectSome: boolean; readonly stop: AbortSignal },
+): Promise<FirstProbe & { readonly models: readonly string[] }> {
+  const probe =
+    declared && (await (await import('../local/answering-model.ts')).firstProbe([...declared.keys()], declared, stop));
+  const faults = probe?.faults ?? new Map<string, string>();
+  // A model whose engine refuses the key will not be listed.
+  const isWaiting = expectSome && (declared === undefined || [...declared.keys()].some((id) => !faults.has(id)));
+  const listed = await listedModels(baseUrl, { expectSome: isWaiting, signal: stop });
+  const models = faults.size === 0 ? listed : [...new Set([...listed, ...faults.keys()])].toSorted();
+  if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
+  return { models, faults, answering: probe === undefined ? models[0] : probe.answering };
 }
 
 /** Prepares the demo's account. Resolves to the text of its key. */
 async function demoKey({ data, database }: StartOptions): Promise<string> {
   const { prepareDemoAccount } = await import('../local/demo-account.ts');
   return prepareDemoAccount({ data, database, by: byOperator(), report });
+}
+
+/** A workspace of an earlier start, whose commands would fail if they made it again. */
+async function workspaceFor({ database }: StartOptions): Promise<string | undefined> {
+  const { usableWorkspace } = await import('../local/demo-account.ts');
+  return usableWorkspace(database);
 }
 
 /** Starts the demo engine, whose manifests name its port. */
@@ -201,6 +213,18 @@ async function takePort(wanted: number, host: string): Promise<PortClaim> {
   throw new StartRefusal(
     `Port ${wanted} is taken by another program. End that one, or choose another port: --port N (--port 0 takes a free one).`,
   );
+}
+
+/** Throws StartRefusal if another program has the port of the portal that the operator asked for. */
+async function checkPortalPort({ WEIR_ADMIN_PORT: port, WEIR_ADMIN_HOST: host }: StartSettings): Promise<void> {
+  if (port === 0) return;
+  const claim = await claimPort(port, host);
+  if (typeof claim === 'object') claim.release();
+  else if (claim === 'in-use') {
+    throw new StartRefusal(
+      `WEIR_ADMIN_PORT: port ${port} is taken by another program. End that one, or choose another port (0 takes a free one).`,
+    );
+  }
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

@@ -3,7 +3,8 @@ import type { BackendDemand } from '../../gateway/core/backend-demand.ts';
 import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../control/core/problem.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
-import type { EndpointCounts, ModelStatus } from '../../core/observed-catalog.ts';
+import type { ModelStatus } from '../../core/observed-catalog.ts';
+import { addBackendGauges, type BackendFigures } from './backend-gauges.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 import { addDemandMetrics } from './demand-metrics.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
@@ -56,7 +57,7 @@ export interface DiscoveryFigures {
 }
 
 /** The values that are read at each scrape of the metrics. Undefined: this service does not have the value. */
-export interface ServiceFigures {
+export interface ServiceFigures extends BackendFigures {
   readonly version: string;
   readonly inFlight: () => number;
   readonly streams: () => number;
@@ -81,8 +82,6 @@ export interface ServiceFigures {
   /** Whether this replica writes the status of the cluster's objects. Undefined: there is no cluster. */
   readonly isLeading: (() => boolean) | undefined;
   readonly discovery: () => DiscoveryFigures;
-  /** The endpoints of each backend, by its name; backends that Envoy does not have are left out. */
-  readonly endpoints: () => Promise<Iterable<readonly [string, EndpointCounts]>>;
   /** The status of each model of the catalog, by its id. */
   readonly modelStatuses: () => Iterable<readonly [string, ModelStatus]>;
   readonly threads: () => Promise<readonly ThreadFigures[]>;
@@ -124,7 +123,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addDiskGauges(registry, figures.disk);
   addCatalogGauges(registry, figures);
   addModelGauges(registry, figures.modelStatuses);
-  addEndpointGauge(registry, figures.endpoints);
+  addBackendGauges(registry, figures);
   addProblemGauges(registry, figures.problems);
   addDemandMetrics(registry, figures.demands);
   if (figures.webhooks !== undefined) addWebhookMetrics(registry, figures.webhooks);
@@ -186,7 +185,7 @@ function addCatalogGauges(
   });
   new Gauge({
     name: 'weir_route_serving',
-    help: '1: the route takes requests, a standby once nothing else is left. 0: all its endpoints fail their health check, are ejected or are cooling off.',
+    help: '1: the route takes requests, a standby once nothing else is left. 0: all its endpoints fail their health check or probe, are ejected or are cooling off.',
     registers: [registry],
     labelNames: ['model', 'backend'] as const,
     collect() {
@@ -202,24 +201,6 @@ function addCatalogGauges(
     collect() {
       this.reset();
       for (const { model, backend, weight } of catalog().routes) this.set({ model, backend }, weight);
-    },
-  });
-}
-
-function addEndpointGauge(registry: Registry, read: ServiceFigures['endpoints']): void {
-  new Gauge({
-    name: 'weir_endpoints',
-    help: 'Endpoints of each backend. healthy: they get requests. unhealthy: their health check fails. ejected: requests to them failed.',
-    registers: [registry],
-    labelNames: ['backend', 'state'] as const,
-    async collect() {
-      const found = await read();
-      this.reset();
-      for (const [backend, { healthy, ejected, unhealthy }] of found) {
-        this.set({ backend, state: 'healthy' }, healthy);
-        this.set({ backend, state: 'unhealthy' }, unhealthy);
-        this.set({ backend, state: 'ejected' }, ejected);
-      }
     },
   });
 }

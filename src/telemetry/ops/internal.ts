@@ -4,6 +4,8 @@ import { pipeline } from 'node:stream/promises';
 import { hasInternalToken } from '../../core/internal-token.ts';
 import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
 import type { Story } from '../core/story.ts';
+import type { Diagnosis, DoctorQuestion } from '../../core/diagnosis.ts';
+import { messageOf } from '../../core/failure.ts';
 import { parseJson } from '../../core/json.ts';
 import type { EventSources, EventStreams } from './event-streams.ts';
 
@@ -17,6 +19,8 @@ export interface Internal extends EventSources {
   readonly logLevel: LogLevelControl;
   /** The live catalog as JSON text, in pieces. The event loop serves requests between two pieces. */
   readonly catalog: () => AsyncIterable<string>;
+  /** Asks the engines of a Backend, or of all, whether they are what the manifests say. Absent: the program has none. */
+  readonly doctor?: ((question: DoctorQuestion) => Promise<readonly Diagnosis[]>) | undefined;
 }
 
 /** Longest body that sets the log level, characters. */
@@ -29,7 +33,7 @@ const json = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
-  { secret, stories, logLevel, problems, catalog, streams }: Internal & { readonly streams: EventStreams },
+  { secret, stories, logLevel, problems, catalog, doctor, streams }: Internal & { readonly streams: EventStreams },
 ): boolean {
   const url = URL.parse(request.url ?? '', 'http://ops');
   if (url?.pathname.startsWith(prefix) !== true) return false;
@@ -67,6 +71,12 @@ export function answerInternal(
     response.writeHead(200, json).end(JSON.stringify(problems()));
   } else if (what === 'log-level' && id === undefined) {
     response.writeHead(200, json).end(JSON.stringify({ level: logLevel.current() }));
+  } else if (what === 'doctor' && more.length === 0 && doctor !== undefined) {
+    const depth = url.searchParams.get('depth') === 'deep' ? 'deep' : 'usual';
+    doctor({ backend: id === undefined || id === '' ? undefined : decoded(id), depth }).then(
+      (diagnoses) => response.writeHead(200, json).end(JSON.stringify({ diagnoses })),
+      (error: unknown) => response.writeHead(200, json).end(JSON.stringify({ error: messageOf(error) })),
+    );
   } else if (what === 'requests' && id !== undefined && more.length === 0) {
     const requests = stories.find(decoded(id));
     if (requests.length === 0) fail(404, 'this service does not remember such a request');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { routeOf } from '../../../test/support/route-of.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
@@ -67,16 +68,85 @@ describe('the count of failed requests', () => {
 
   it('looks back a quarter of an hour, and knows of the last minutes by themselves', () => {
     const { clock, counts, outcome } = setUp();
-    outcome({ kind: 'failed' }, 10);
+    for (let pair = 0; pair < 10; pair += 1) {
+      outcome({ kind: 'failed' });
+      outcome({ kind: 'completed' });
+    }
     clock.advance(5 * 60_000);
-    outcome({ kind: 'completed' }, 30);
+    outcome({ kind: 'completed' }, 20);
     expect([...counts.ofModels()][0]?.[1]).toEqual({
-      ...{ windowMs: 900_000, failed: 10, total: 40 },
-      lately: { failed: 0, total: 30 },
+      ...{ windowMs: 900_000, failed: 10, total: 40, inARow: 0 },
+      lately: { failed: 0, total: 20 },
       lastFault: undefined,
     });
     clock.advance(11 * 60_000);
-    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 0, total: 30, lately: { failed: 0, total: 0 } });
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 0, total: 20, lately: { failed: 0, total: 0 } });
+  });
+
+  it.each<readonly [string, readonly (readonly [Outcome['kind'], number])[], readonly [failed: number, total: number]]>(
+    [
+      [
+        'an outage ends with a success',
+        [
+          ['completed', 20],
+          ['failed', 5],
+          ['completed', 1],
+        ],
+        [0, 1],
+      ],
+      [
+        'an outage from the first request on',
+        [
+          ['failed', 3],
+          ['completed', 1],
+        ],
+        [0, 1],
+      ],
+      [
+        'two bad moments',
+        [
+          ['failed', 2],
+          ['completed', 1],
+        ],
+        [2, 3],
+      ],
+      [
+        'every fifth fails',
+        Array.from(
+          { length: 4 },
+          () =>
+            [
+              ['completed', 4],
+              ['failed', 1],
+            ] as const,
+        ).flat(),
+        [4, 20],
+      ],
+      [
+        'four in a row',
+        [
+          ['completed', 20],
+          ['failed', 4],
+          ['completed', 1],
+        ],
+        [4, 25],
+      ],
+    ],
+  )('%s', (_, outcomes, expected) => {
+    const { counts, outcome } = setUp();
+    for (const [kind, times] of outcomes) outcome({ kind }, times);
+    const [found] = [...counts.ofModels()];
+    expect([found?.[1].failed, found?.[1].total]).toEqual(expected);
+  });
+
+  it('remembers that the last ones failed after the window has passed, until a success or a repair', () => {
+    const { clock, counts, outcome } = setUp();
+    outcome({ kind: 'failed' }, 4);
+    counts.attempt('vllm-a', failedWith({ status: 500 }));
+    clock.advance(3_600_000);
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ total: 0, inARow: 4 });
+    counts.recovered([{ ...routeOf('vllm-a'), id: 'a/b@vllm-a' }]);
+    expect([[...counts.ofModels()], [...counts.ofBackends()]]).toEqual([[], []]);
   });
 
   it('forgets what is not in the catalog any more', () => {

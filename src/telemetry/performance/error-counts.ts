@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/account.ts';
 import type { Cause } from '../../core/cause.ts';
-import type { Snapshot } from '../../core/catalog.ts';
+import type { Route, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Fault, isOfTheRequest } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
@@ -17,6 +17,8 @@ export interface ErrorCount extends Count {
   readonly windowMs: number;
   /** Failures in the last one to two minutes alone. */
   readonly lately: Count;
+  /** Failures since the last success, however long ago. */
+  readonly inARow: number;
   /**
    * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and
    * without a failure.
@@ -34,6 +36,8 @@ export interface ErrorCounts {
   /** A request was refused because its model had no capacity. */
   readonly unavailable: (modelId: string) => void;
   readonly attempt: (backend: string, end: AttemptEnd) => void;
+  /** The backend of these routes failed, and is repaired. Failures of it and of their models without a success since are over. */
+  readonly recovered: (routes: readonly Pick<Route, 'id' | 'backend'>[]) => void;
   /** Forgets models and backends that are no longer in the catalog. */
   readonly retain: (snapshot: Pick<Snapshot, 'models' | 'clusters'>) => void;
   /** Each count is added up when it is read. */
@@ -65,15 +69,23 @@ export interface LastFault {
 interface Rings {
   readonly whole: SliceRing<Slice>;
   readonly lately: SliceRing<Slice>;
+  inARow: number;
   lastFault: LastFault | undefined;
 }
+
+/** So many failures in a row are an outage, which a success ends. If nothing else was requested, fewer are enough. */
+const ofAnOutage = 5;
+const ofAnOutageAlone = 3;
 
 export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
   const models = new Map<string, Rings>();
   const backends = new Map<string, Rings>();
 
   function add(to: Map<string, Rings>, name: string, { isServed, fault }: Result): void {
-    const rings = to.getOrInsertComputed(name, () => newRings());
+    let rings = to.get(name) ?? newRings();
+    if (isServed && isOutage(rings)) rings = newRings();
+    rings.inARow = isServed ? 0 : rings.inARow + 1;
+    to.set(name, rings);
     for (const ring of [rings.whole, rings.lately]) {
       const slice = ring.at(clock.elapsed());
       slice.total += 1;
@@ -82,11 +94,14 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
     rings.lastFault = fault === undefined ? rings.lastFault : { cause: causeOf(fault), status: fault.status };
   }
 
+  const isOutage = ({ inARow, whole }: Rings): boolean =>
+    inARow >= ofAnOutage || (inARow >= ofAnOutageAlone && inARow >= sumOf(whole.live(clock.elapsed())).total);
+
   function* countsIn(from: ReadonlyMap<string, Rings>): Generator<readonly [string, ErrorCount]> {
-    for (const [name, { whole, lately, lastFault }] of from) {
+    for (const [name, { whole, lately, inARow, lastFault }] of from) {
       const windowMs = sliceMs * windowSlices;
       const counts = { ...sumOf(whole.live(clock.elapsed())), lately: sumOf(lately.live(clock.elapsed())) };
-      yield [name, { windowMs, ...counts, lastFault }];
+      yield [name, { windowMs, ...counts, inARow, lastFault }];
     }
   }
 
@@ -102,6 +117,13 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
         add(backends, backend, { isServed: false, fault: end.fault });
       }
     },
+    recovered: (routes) => {
+      for (const { id, backend } of routes) {
+        const model = id.slice(0, -backend.name.length - 1);
+        if ((models.get(model)?.inARow ?? 0) > 0) models.delete(model);
+        if ((backends.get(backend.name)?.inARow ?? 0) > 0) backends.delete(backend.name);
+      }
+    },
     retain: ({ models: known, clusters }) => {
       const named = new Set(clusters.map(({ backend }) => backend));
       for (const id of models.keys()) if (!known.has(id)) models.delete(id);
@@ -115,7 +137,7 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
 function newRings(): Rings {
   const ring = (count: number) =>
     createSliceRing<Slice>({ count, widthMs: sliceMs, empty: () => ({ failed: 0, total: 0 }) });
-  return { whole: ring(windowSlices), lately: ring(latelySlices), lastFault: undefined };
+  return { whole: ring(windowSlices), lately: ring(latelySlices), inARow: 0, lastFault: undefined };
 }
 
 function sumOf(slices: readonly Slice[]): Count {

@@ -59,19 +59,14 @@ describe('the status of a model', () => {
     expect(status()).toMatchObject({ listed: true });
   });
 
-  it('is listed on trial when nobody has asked for it for a minute, until the next one finds it still away', () => {
-    const { clock, performance, end, routes, status } = begin();
+  it('is not listed while none of its routes accepts requests, however long nobody asks for it', () => {
+    const { clock, end, routes, status } = begin();
     routes.areIn = false;
     end(1, { kind: 'failed' });
-    clock.advance(50_000);
+    clock.advance(24 * 3_600_000);
     expect(status().listed).toBe(false);
-    performance.unavailable(tiny.id);
-    clock.advance(thresholds.untriedMs - 1);
-    expect(status().listed).toBe(false);
-    clock.advance(1);
+    routes.areIn = true;
     expect(status().listed).toBe(true);
-    end(1, { kind: 'failed' });
-    expect(status().listed).toBe(false);
   });
 
   it('is not listed below its service level, and listed again when the window has turned', () => {

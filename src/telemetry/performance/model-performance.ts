@@ -10,8 +10,8 @@ import { createSliceRing } from './slice-ring.ts';
 export interface ModelPerformanceOptions {
   readonly clock: Clock;
   /**
-   * Whether any route of the model accepts requests: neither ejected nor cooling off. A route at capacity counts as
-   * accepting them.
+   * Whether any route of the model accepts requests: neither ejected nor cooling off, or on trial. A route at capacity
+   * counts as accepting them.
    */
   readonly hasRoute: (model: Model) => boolean;
   /**
@@ -38,8 +38,6 @@ interface Measured {
   readonly availability: Availability;
   /** The callers whose requests failed for reasons that may be the requests' own fault. */
   readonly callers: CallerEvidence;
-  /** When a request last ended, monotonic. */
-  askedAt: number;
 }
 
 const windowOf = ({ serviceLevel }: Model): number =>
@@ -55,7 +53,7 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
 
   function begin(windowSeconds: number, speed = createSpeedWindow()): Measured {
     const availability = createAvailability({ clock, windowSeconds });
-    return { windowSeconds, speed, availability, callers: createCallerEvidence(), askedAt: clock.elapsed() };
+    return { windowSeconds, speed, availability, callers: createCallerEvidence() };
   }
 
   /** Whether a request counts for availability (true) or against it (false); undefined when it says nothing about the model. */
@@ -72,7 +70,6 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
     const model = models.get(modelId);
     if (model === undefined) return;
     const found = measured.getOrInsertComputed(modelId, () => begin(windowOf(model)));
-    found.askedAt = clock.elapsed();
     if (outcome !== undefined) found.speed.outcome(outcome, clock.now());
     const served = outcome !== undefined && isServed(outcome, found.callers);
     if (served !== undefined) found.availability.record(served);
@@ -97,8 +94,7 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
       const figure = figureOf(found.speed.slices(clock.now()), clock.now());
       const { isMet, share } = found.availability.against(model.serviceLevel?.minAvailability);
       return {
-        listed:
-          isMet && isReachable(model) && (hasRoute(model) || clock.elapsed() - found.askedAt >= thresholds.untriedMs),
+        listed: isMet && isReachable(model) && hasRoute(model),
         availability: share,
         figure,
       };

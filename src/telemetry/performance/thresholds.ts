@@ -34,8 +34,9 @@ export const thresholds = {
    */
   minToStayMissed: 10,
   /**
-   * A model without a healthy route is listed again after this long without a request. Only requests can find out
-   * whether it has recovered, and callers who use the list send none. This is longer than any ejection of a route.
+   * A route whose engine answers, but whose last requests failed, is on trial after this long without a request: only
+   * requests can find out whether it has recovered, and callers who use the list of models send none while the model is not
+   * on it. This is longer than any ejection of a route.
    */
   untriedMs: 60_000,
 } as const;

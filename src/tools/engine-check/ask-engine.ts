@@ -1,7 +1,9 @@
+import { type Dispatcher, fetch, type Response } from 'undici';
+import type { Headers } from '../../core/headers.ts';
 import type { ReasoningSetting, RequestTarget, PartialTurn } from '../../core/capability.ts';
 import type { EngineName } from '../../core/engine-name.ts';
 import type { AnswerEvent, EngineErrorReading, Fault, FinishReason } from '../../core/event.ts';
-import { messageOf } from '../../core/failure.ts';
+import { reasonOf } from '../../core/call-service.ts';
 import type { Usage } from '../../core/money.ts';
 import { parameterNames } from '../../core/parameters.ts';
 import type { Request } from '../../core/request.ts';
@@ -15,7 +17,12 @@ export interface EngineAddress {
   /** The address before `/chat/completions`. */
   readonly base: string;
   readonly model: string;
-  readonly key: string | undefined;
+  /** The credential and other headers of each request. */
+  readonly headers: Headers;
+  /** Query of each request, with its question mark. */
+  readonly query?: string | undefined;
+  /** How connections are made. Absent: by the system. */
+  readonly dispatcher?: Dispatcher | undefined;
 }
 
 /** A whole choice of an answer. */
@@ -53,7 +60,7 @@ const timeoutMs = 120_000;
 
 const usualCap = 32;
 
-export function connectEngine({ engine, base, model, key }: EngineAddress): AskEngine {
+export function connectEngine({ engine, base, model, headers, query = '', dispatcher }: EngineAddress): AskEngine {
   return async (ask) => {
     const { reasoningSetting, partial, ...wanted } = ask;
     const request: Request = {
@@ -76,15 +83,16 @@ export function connectEngine({ engine, base, model, key }: EngineAddress): AskE
       continuation: partial === undefined ? undefined : { partial, maxOutputTokens: request.maxOutputTokens },
     };
     try {
-      const response = await fetch(`${base}/chat/completions`, {
+      const response = await fetch(`${base}/chat/completions${query}`, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
           accept: request.stream ? 'text/event-stream' : 'application/json',
-          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+          ...Object.fromEntries(headers),
         },
         body: writeRequest(request, target),
         redirect: 'manual',
+        ...(dispatcher && { dispatcher }),
         signal: AbortSignal.timeout(timeoutMs),
       });
       if (response.status !== 200) {
@@ -93,7 +101,7 @@ export function connectEngine({ engine, base, model, key }: EngineAddress): AskE
       }
       return await readAnswer(response, request);
     } catch (error) {
-      return { kind: 'broken', why: messageOf(error) };
+      return { kind: 'broken', why: reasonOf(error) };
     }
   };
 }

@@ -61,6 +61,8 @@ export interface EndpointMemory {
   keepsWaiting: boolean;
   /** Time of the last output; undefined after a failure. */
   answeredAt: number | undefined;
+  /** The fault for which it was ejected last. Undefined: it kept callers waiting, or has had output since. */
+  fault: Fault | undefined;
 }
 
 export function paceOf({ streams, wholes }: EndpointMemory, stream: boolean): Pace {
@@ -145,14 +147,17 @@ function outputCame(memory: EndpointMemory, attempt: AttemptState, at: number): 
   attempt.outputAt = at;
   memory.answeredAt = at;
   memory.keepsWaiting = false;
-  const { circuit, success, streams, wholes, logTokenMs } = memory;
-  if (circuit.alive(attempt.ticket)) {
-    // The endpoint begins again with one assumed failure. Its share grows with its successes.
-    for (const part of [success, streams, wholes, logTokenMs]) part.restart();
-    success.add(at, 0);
-  }
+  if (memory.circuit.alive(attempt.ticket)) beginAgain(memory, at);
   paceOf(memory, attempt.asked.stream).over(at, { begunAt: attempt.begunAt, end: 'output' });
   return at;
+}
+
+/** The endpoint begins again with one assumed failure. Its share grows with its successes. */
+export function beginAgain(memory: EndpointMemory, at: number): void {
+  const { success, streams, wholes, logTokenMs } = memory;
+  for (const part of [success, streams, wholes, logTokenMs]) part.restart();
+  success.add(at, 0);
+  memory.fault = undefined;
 }
 
 function completed(
@@ -197,7 +202,7 @@ function broke(
       memory.circuit.released(ticket);
       break;
     case 'broken':
-      failed(memory, attempt, { at, weight: 1 });
+      failed(memory, attempt, { at, weight: 1, fault: end.kind === 'failed' ? end.fault : undefined });
   }
 }
 
@@ -212,12 +217,12 @@ function blameNow(
 function failed(
   memory: EndpointMemory,
   { ticket, begunAt, outputAt }: AttemptState,
-  { at, weight }: { readonly at: number; readonly weight: number },
+  { at, weight, fault }: { readonly at: number; readonly weight: number; readonly fault?: Fault | undefined },
 ): void {
   const { success, circuit } = memory;
   memory.answeredAt = undefined;
   memory.keepsWaiting ||= outputAt === undefined && (weight < 1 || at - begunAt > atOnceMs);
   success.add(at, 0, { weight });
   const trip = success.weight(at) >= enough && success.mean(at) < 0.5;
-  circuit.failed(ticket, at, { trip });
+  if (circuit.failed(ticket, at, { trip })) memory.fault = fault;
 }

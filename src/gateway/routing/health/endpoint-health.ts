@@ -4,6 +4,7 @@ import { createCircuit } from './circuit.ts';
 import { createCooling } from './cooling.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 import {
+  beginAgain,
   blameOf,
   type EndpointAttempt,
   type EndpointMemory,
@@ -13,6 +14,7 @@ import {
 } from './endpoint-attempt.ts';
 import { isFull, type BackendLoad } from './load.ts';
 import { createPace, minWeight, type Pace, present } from './pace.ts';
+import type { RulesOut } from './route-record.ts';
 import type { RouteStatus } from './route-status.ts';
 
 /** The health of one endpoint, from the attempts of one route. Each endpoint is ejected and probed independently of the others. */
@@ -37,6 +39,8 @@ export interface EndpointHealth {
   readonly isServing: (now: number) => boolean;
   /** Call it with a fault of another endpoint that is also a fault of this one. */
   readonly alsoFailed: (now: number, fault: Fault) => void;
+  /** Takes the endpoint back, on trial, if the fault for which it was ejected is over. */
+  readonly recovered: (now: number, rulesOut: RulesOut) => void;
   /**
    * Call it when the endpoint was found again. Its Host header or zone may have changed, and new attempts may be counted elsewhere.
    * Attempts under way stay where they are counted.
@@ -97,6 +101,7 @@ function createMemory({ endpoint, load, backendLoad, ejection, random }: Endpoin
     backendLoad,
     keepsWaiting: false,
     answeredAt: undefined,
+    fault: undefined,
     circuit: createCircuit({
       random,
       openMs: 1000,
@@ -130,7 +135,11 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
     alsoFailed: (now, fault) => {
       const { retryAfterSeconds } = fault;
       if (blameOf(fault) === 'full') cooling.refused(now, { begunAt: now, retryAfterSeconds });
-      else circuit.failed(circuit.unannounced(), now, { trip: false });
+      else if (circuit.failed(circuit.unannounced(), now, { trip: false })) memory.fault = fault;
+    },
+    recovered: (now, rulesOut) => {
+      if (memory.fault !== undefined && rulesOut(memory.fault) && circuit.alive(circuit.force()))
+        beginAgain(memory, now);
     },
     passedOver: (now) => cooling.refused(now, { begunAt: now, retryAfterSeconds: passedOverMs / 1000 }),
     pace: (stream) => paceOf(memory, stream),

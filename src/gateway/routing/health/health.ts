@@ -10,7 +10,7 @@ import { hedgeAdvice } from './hedge-advice.ts';
 import { type BackendLoads, createBackendLoads } from './load.ts';
 import { soonestPool } from './pool-choice.ts';
 import { createRouteHealth, type IsUsed, type RouteHealth } from './route-health.ts';
-import type { RouteRecord } from './route-record.ts';
+import type { RouteRecord, RulesOut } from './route-record.ts';
 import type { RoutingView } from './route-status.ts';
 import { createMetSchemas } from './structure-health.ts';
 
@@ -37,6 +37,8 @@ export interface LiveHealth extends Health, RoutingView {
   readonly isServing: (route: Route, isUsed: IsUsed) => boolean;
   /** The result of the route's last requests, for operators. */
   readonly record: (route: Route) => RouteRecord;
+  /** Call it when an endpoint of the route has answered a question for its models. Faults that this rules out are over. */
+  readonly recovered: (route: Route, endpoint: string, rulesOut: RulesOut) => void;
   /** Names of the route's endpoints that get no requests because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
   /** The 95th percentile of the recent times to the first output of streams, milliseconds. Undefined: there was no stream. */
@@ -171,7 +173,8 @@ export function createHealth({ clock, random, endpoints, pools }: HealthOptions)
     status: (route, ask) => healthOf(route).status(elapsed(), ask),
     probeStructure: (route, capabilities) => healthOf(route).structure.probe(elapsed(), capabilities),
     isServing: (route, isUsed) => healthOf(route).isServing(elapsed(), isUsed),
-    record: (route) => healthOf(route).record(elapsed()),
+    record: (route) => healthOf(route).record(),
+    recovered: (route, endpoint, rulesOut) => healthOf(route).recovered(elapsed(), endpoint, rulesOut),
     ejected: (route) => {
       const now = elapsed();
       return healthOf(route)

@@ -10,7 +10,7 @@ import { createKnownEndpoints, type KnownEndpoints, type KnownEndpointsOptions }
 import type { BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
 import { type AttemptInPool, type ComparedPool, followInPool } from './pool-choice.ts';
-import { createRouteRecorder, type RouteRecord, type RouteRecorder } from './route-record.ts';
+import { createRouteRecorder, type RouteRecord, type RouteRecorder, type RulesOut } from './route-record.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
@@ -45,7 +45,9 @@ export interface RouteHealth {
   readonly isOut: (now: number) => boolean;
   /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
   readonly isServing: (now: number, isUsed: IsUsed) => boolean;
-  readonly record: (now: number) => RouteRecord;
+  readonly record: () => RouteRecord;
+  /** Call it when an endpoint has answered a question for its models. Faults that this rules out are over. */
+  readonly recovered: (now: number, endpoint: string, rulesOut: RulesOut) => void;
   /** How long first outputs take over all endpoints. */
   readonly firstOutputs: (stream: boolean) => LatencyHistogram;
 }
@@ -91,6 +93,10 @@ export function createRouteHealth(route: Route, options: KnownEndpointsOptions):
     begin: (now, attempt) => beginOn(state, now, attempt),
     status: (now, ask) => statusOf(state, now, ask),
     record: state.recorder.record,
+    recovered: (now, endpoint, rulesOut) => {
+      state.recorder.recovered(rulesOut);
+      namedIn(endpoints.now(), endpoint)?.recovered(now, rulesOut);
+    },
     poolNow: (now, stream) => ({ ...pool, among: healthyAt(now, stream) }),
     firstTokenWait: (now, { stream, poolPrompt }) =>
       pool.pool.firstTokenWait(now, { prompt: poolPrompt, among: healthyAt(now, stream) }),
@@ -221,6 +227,7 @@ function stateOf(
 function recordEnd(recorder: RouteRecorder, now: number, end: AttemptEnd): void {
   if (end.kind === 'complete') recorder.answered(now);
   else if (end.kind === 'failed' && blameOf(end.fault) === 'broken') recorder.failed(now, end.fault);
+  else recorder.tried(now);
 }
 
 const unrecorded: EndpointRecord = { output: () => undefined, ended: () => undefined };

@@ -5,18 +5,27 @@ const fault = { kind: 'status', status: 500, detail: '' } as const;
 
 it('counts the failures since the last answer, of one prompt too', () => {
   const recorder = createRouteRecorder();
-  expect(recorder.record(0)).toEqual({ answeredAt: undefined, failing: undefined });
-  for (let count = 0; count < 10; count += 1) recorder.failed(0, fault);
-  expect(recorder.record(1)).toEqual({ answeredAt: undefined, failing: { at: 0, failures: 10, fault } });
-  recorder.answered(2);
-  expect(recorder.record(3)).toEqual({ answeredAt: 2, failing: undefined });
-  recorder.failed(4, fault);
-  expect(recorder.record(5)).toEqual({ answeredAt: 2, failing: { at: 4, failures: 1, fault } });
+  expect(recorder.record()).toEqual({ answeredAt: undefined, failing: undefined, triedAt: undefined });
+  for (let count = 0; count < 10; count += 1) recorder.failed(count, fault);
+  expect(recorder.record()).toEqual({
+    ...{ answeredAt: undefined, triedAt: 9 },
+    failing: { since: 0, at: 9, failures: 10, fault },
+  });
+  recorder.answered(12);
+  expect(recorder.record()).toEqual({ answeredAt: 12, failing: undefined, triedAt: 12 });
+  recorder.failed(14, fault);
+  recorder.tried(15);
+  expect(recorder.record()).toEqual({
+    ...{ answeredAt: 12, triedAt: 15 },
+    failing: { since: 14, at: 14, failures: 1, fault },
+  });
 });
 
-it('forgets after ten minutes', () => {
+it('forgets failures only when their fault is over', () => {
   const recorder = createRouteRecorder();
-  recorder.answered(0);
   recorder.failed(0, fault);
-  expect(recorder.record(600_000)).toEqual({ answeredAt: undefined, failing: undefined });
+  recorder.recovered(({ status }) => status !== 500);
+  expect(recorder.record().failing).toMatchObject({ failures: 1 });
+  recorder.recovered(({ status }) => status === 500);
+  expect(recorder.record()).toEqual({ answeredAt: undefined, failing: undefined, triedAt: 0 });
 });

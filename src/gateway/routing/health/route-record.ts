@@ -3,42 +3,47 @@ import type { Fault } from '../../../core/event.ts';
 /**
  * The results of a route's last requests, for operators. Ejection has its own rules. There, a prompt that fails repeatedly counts
  * once, so that one caller cannot eject a route. Here, each failure counts, so that a probe that always sends the same prompt finds
- * a dead engine.
+ * a dead engine. A failure is forgotten when something succeeds, however long that takes.
  */
 export interface RouteRecord {
-  /** When it last answered a request, by `Clock.elapsed`; undefined: not within the last ten minutes. */
+  /** When it last answered a request, by `Clock.elapsed`; undefined: never. */
   readonly answeredAt: number | undefined;
-  /** The last requests failed: how many in a row, and the last fault. Undefined after a success, or ten minutes. */
-  readonly failing: { readonly at: number; readonly failures: number; readonly fault: Fault } | undefined;
+  /** The last requests failed: since when, how many in a row, and the last fault. Undefined after a success. */
+  readonly failing:
+    | { readonly since: number; readonly at: number; readonly failures: number; readonly fault: Fault }
+    | undefined;
+  /** When its last attempt ended, whatever it came to; undefined: never. */
+  readonly triedAt: number | undefined;
 }
 
-/** Older results say nothing about the present. */
-const presentMs = 600_000;
+/** Whether an answer to a question for the list of models shows that a fault is over. */
+export type RulesOut = (fault: Fault) => boolean;
 
 export interface RouteRecorder {
+  readonly tried: (now: number) => void;
   readonly answered: (now: number) => void;
   readonly failed: (now: number, fault: Fault) => void;
-  readonly record: (now: number) => RouteRecord;
+  /** Forgets the failures if the last fault is over. */
+  readonly recovered: (rulesOut: RulesOut) => void;
+  readonly record: () => RouteRecord;
 }
 
 export function createRouteRecorder(): RouteRecorder {
-  let answeredAt = -Infinity;
-  let failures = 0;
-  let last: { readonly at: number; readonly fault: Fault } | undefined;
-  const isPresent = (now: number, at: number): boolean => now - at < presentMs;
+  let record: RouteRecord = { answeredAt: undefined, failing: undefined, triedAt: undefined };
   return {
+    tried: (now) => {
+      record = { ...record, triedAt: now };
+    },
     answered: (now) => {
-      answeredAt = now;
-      failures = 0;
-      last = undefined;
+      record = { answeredAt: now, failing: undefined, triedAt: now };
     },
     failed: (now, fault) => {
-      failures += 1;
-      last = { at: now, fault };
+      const { since = now, failures = 0 } = record.failing ?? {};
+      record = { ...record, failing: { since, at: now, failures: failures + 1, fault }, triedAt: now };
     },
-    record: (now) => ({
-      answeredAt: isPresent(now, answeredAt) ? answeredAt : undefined,
-      failing: last === undefined || !isPresent(now, last.at) ? undefined : { ...last, failures },
-    }),
+    recovered: (rulesOut) => {
+      if (record.failing !== undefined && rulesOut(record.failing.fault)) record = { ...record, failing: undefined };
+    },
+    record: () => record,
   };
 }

@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import type { Diagnosis, DoctorQuestion } from '../../core/diagnosis.ts';
+import type { DatabaseLocation } from '../../books/databases/database.ts';
+import { checkManifests, checkManifestText, problemLine } from '../../control/reconcilers/check-manifests.ts';
+import { isStdin, readInput } from '../command-line/read-input.ts';
+import { endpointsFromHere, examine } from '../serve/examine.ts';
+import { type Answer, databaseCommand } from './accounts-command.ts';
+import { dataFolder, openServices, serviceOrigins, silentOnes } from './services-asked.ts';
+import { textTable } from './tables.ts';
+
+interface DoctorOptions {
+  readonly data?: string;
+  readonly manifests?: string;
+  readonly deep?: true;
+}
+
+/** A deep check tries each capability of each route. */
+const timeoutMs = { usual: 120_000, deep: 1_800_000 } as const;
+
+/** Adds `doctor`: asks each engine whether it is what the manifests say. Exit code 1 if something contradicts them. */
+export function doctorCommand(program: Command): void {
+  databaseCommand<DoctorOptions>(
+    program
+      .command('doctor')
+      .description(
+        'ask engines whether they are what the manifests say: connection, TLS, key, path, model, window, stream, usage; by a service of WEIR_SERVICES, else by one that runs with the data folder',
+      )
+      .argument('[backend]', 'name of a Backend; default: all')
+      .option('--manifests <dir>', 'ask from here, by the manifests of a folder, or - for standard input')
+      .option('--deep', 'try each capability that is declared, too: up to a minute for each route'),
+    async (location, { data, manifests, deep }, [backend]) => {
+      const question: DoctorQuestion = { backend, depth: deep === true ? 'deep' : 'usual' };
+      return answerOf(
+        manifests === undefined
+          ? await fromServices(location, data, question)
+          : await fromManifests(manifests, question),
+      );
+    },
+  );
+}
+
+async function fromManifests(dir: string, question: DoctorQuestion): Promise<readonly Diagnosis[]> {
+  const { problems, ...catalog } = isStdin(dir)
+    ? await checkManifestText(await readInput(dir, { what: 'manifests' }), 'followed')
+    : await checkManifests(dir, 'followed');
+  const [problem] = problems;
+  if (problem !== undefined) {
+    throw new Error(`${problemLine(problem)}. \`weir catalog check ${dir}\` lists all problems of the manifests.`);
+  }
+  return examine({ ...catalog, endpointsOf: endpointsFromHere }, question);
+}
+
+async function fromServices(
+  location: DatabaseLocation,
+  data: string | undefined,
+  question: DoctorQuestion,
+): Promise<readonly Diagnosis[]> {
+  const origins = serviceOrigins(data);
+  if (origins.length === 0) {
+    throw new Error(
+      `No service runs with the data folder ${dataFolder(data)}. Name a folder with --data, or manifests with --manifests.`,
+    );
+  }
+  const { openAccounts } = await import('../../books/store/open-accounts.ts');
+  const accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
+  try {
+    const { services, data: found } = await (
+      await openServices(accounts, origins, timeoutMs[question.depth])
+    ).doctor(question);
+    const [first] = found;
+    if (first === undefined) throw new Error(`No service answers: ${silentOnes(services).join('; ')}`);
+    if (first.said.error !== undefined) throw new Error(first.said.error);
+    return first.said.diagnoses ?? [];
+  } finally {
+    await accounts.close();
+  }
+}
+
+function answerOf(diagnoses: readonly Diagnosis[]): Answer {
+  const isGood = diagnoses.every(({ checks }) => checks.every(({ found }) => found !== 'bad'));
+  const text = diagnoses.map(({ backend, endpoint, checks }) => {
+    const rows = checks.map(({ check, found, note }) => [check, found, note]);
+    const at = endpoint === null ? '' : ` at ${endpoint}`;
+    return `Backend/${backend}${at}\n${textTable(['check', 'found', 'note'], rows)}`;
+  });
+  const last = isGood ? 'good: nothing contradicts the manifests' : 'not good: see docs/problems.md#causes';
+  return {
+    json: { good: isGood, diagnoses },
+    text: [...(text.length === 0 ? ['There is no Backend.'] : text), last].join('\n\n'),
+    exitCode: isGood ? 0 : 1,
+  };
+}
