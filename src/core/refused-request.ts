@@ -8,7 +8,7 @@ export interface RefusedRequest {
   /** Undefined: no key was accepted. */
   readonly workspaceId: string | undefined;
   readonly keyId: string | undefined;
-  /** Undefined: the request named no model of the catalog. */
+  /** A model of the catalog, or the name that the caller gave instead. Undefined: it was not read, or is no plain name. */
   readonly modelId: string | undefined;
   readonly surface: Surface;
   readonly stream: boolean | undefined;

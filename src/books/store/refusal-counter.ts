@@ -52,6 +52,10 @@ export function createRefusalCounter(
   function placeOf(row: RefusalRow): readonly [string, RefusalRow] {
     const key = keyOf(row);
     if (begun.has(key)) return [key, row];
+    // Names that callers make up may have a part of the rows alone.
+    if (row.code === 'model_not_found' && row.model !== '' && begun.size >= maxRowsInMinute / 2) {
+      return placeOf({ ...row, model: '' });
+    }
     if (begun.size < maxRowsInMinute) {
       begun.add(key);
       return [key, row];

@@ -76,8 +76,13 @@ export type RequestProgress =
   | { readonly kind: 'admitted' }
   /** Its whole body has arrived, after this wait. */
   | { readonly kind: 'arrived'; readonly waitedMs: number }
-  /** Its body has been read. `modelId`: the model, if the catalog has it. */
-  | { readonly kind: 'read'; readonly modelId: string | undefined; readonly stream: boolean }
+  /** Its body has been read. `modelId`: the model, if the catalog has it; else `asked` is the name that the caller gave. */
+  | {
+      readonly kind: 'read';
+      readonly modelId: string | undefined;
+      readonly asked?: string | undefined;
+      readonly stream: boolean;
+    }
   /** The routes of its model have been ranked, also where none is left. */
   | { readonly kind: 'ranked'; readonly ranking: Ranking }
   /** The endpoints of several equal routes have decided that this one is tried first. */

@@ -60,9 +60,9 @@ export function afterRace(end: RaceEnd, { route, isFinished, kept }: DeliveredSo
       if (kept === undefined) return { kind: 'interrupt', route: route ?? end.planned.route };
       return { kind: 'continue', brokenOn: end.planned, kept };
     case 'exhausted': {
-      const { isPartial, refusedFor, about } = end;
+      const { isPartial, refusedFor, about, isLasting } = end;
       if (route !== undefined) return { kind: 'interrupt', route };
-      return { kind: 'fail', isPartial, refusal: { refusedFor, about } };
+      return { kind: 'fail', isPartial, refusal: { refusedFor, about, isLasting } };
     }
     case 'crashed':
       return route === undefined ? { kind: 'crash', error: end.error } : { kind: 'interrupt', route };

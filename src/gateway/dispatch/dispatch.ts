@@ -140,9 +140,9 @@ async function settle(running: RunningDispatch, branch: Branch, end: RaceEnd): P
       finish(running, { kind: 'interrupted', route: next.route, attempts });
       return;
     case 'fail': {
-      const { refusedFor, about } = next.refusal;
-      const { isPartial } = next;
-      finish(running, { kind: 'failed', attempts, isPartial, refusedFor: options.retries.explain(refusedFor), about });
+      const { isPartial, refusal } = next;
+      const refusedFor = options.retries.explain(refusal.refusedFor);
+      finish(running, { ...refusal, kind: 'failed', attempts, isPartial, refusedFor });
       return;
     }
     case 'crash':

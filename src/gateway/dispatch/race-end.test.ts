@@ -14,7 +14,7 @@ it.each<readonly [string, Partial<Parameters<typeof endOfExhausted>[0]>, RaceEnd
   [
     'with calls to some routes has their reason, and is partial',
     { asked: new Set([a]), faults: [fault] },
-    { kind: 'exhausted', isPartial: true, refusedFor: 'account', about: undefined },
+    { kind: 'exhausted', isPartial: true, refusedFor: 'account', about: undefined, isLasting: true },
   ],
   [
     'with calls to all routes is not partial',

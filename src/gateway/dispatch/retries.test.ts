@@ -115,6 +115,17 @@ describe('why no route answered a request', () => {
     expect(refusalOf(faults).refusedFor).toBe(refusedFor);
   });
 
+  it.each<readonly [string, readonly Fault[], true | undefined]>([
+    ['an account', [engine('account')], true],
+    ['an account and a wrong path', [engine('account'), engine('not-found')], true],
+    ['an expired certificate', [{ ...connect, cause: 'certificate-expired' }], true],
+    ['an account and a connection that is refused', [engine('account'), connect], undefined],
+    ['an engine that is full', [engine('overloaded')], undefined],
+    ['nothing', [], undefined],
+  ])('lasts until a repair where every attempt failed for such a cause: %s', (_, faults, isLasting) => {
+    expect(refusalOf(faults).isLasting).toBe(isLasting);
+  });
+
   it('comes with the part of the request that an engine named', () => {
     expect(refusalOf([engine('bad-request'), told])).toEqual({ refusedFor: 'bad-request', about: 'temperature' });
     expect(refusalOf([told, connect])).toEqual({ refusedFor: 'disputed' });

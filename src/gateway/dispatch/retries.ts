@@ -1,6 +1,8 @@
 import type { Feature } from '../../core/capability.ts';
+import { untilRepaired } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../../core/event.ts';
+import { causeOf } from '../../core/fault-cause.ts';
 
 /** Decides whether another route is tried after a fault. Another route is tried unless the request itself may be the cause. */
 export interface RetryPolicy {
@@ -40,6 +42,8 @@ export interface AttemptRefusal {
   readonly refusedFor?: RefusedFor | undefined;
   /** The part of the request that the engines' errors name. */
   readonly about?: Feature | undefined;
+  /** Every attempt failed for a cause that only an operator can end. Absent: a retry may help. */
+  readonly isLasting?: true | undefined;
 }
 
 /**
@@ -51,11 +55,12 @@ export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
   const reasons = new Set(faults.map(({ kind, engineError }) => (kind === 'structure' ? kind : engineError)));
   const about = faults.find((fault) => fault.about !== undefined)?.about;
   const [reason] = reasons;
-  if (reasons.size === 1) return { refusedFor: reason, about };
+  const isLasting = (faults.length > 0 && faults.every((fault) => untilRepaired.has(causeOf(fault)))) || undefined;
+  if (reasons.size === 1) return { refusedFor: reason, about, isLasting };
   if (faults.length > 0 && faults.every(({ engineError }) => ofTheRequest.has(engineError))) {
     return { refusedFor: 'bad-request', about };
   }
-  return { refusedFor: faults.some(isOfTheRequest) ? 'disputed' : undefined };
+  return { refusedFor: faults.some(isOfTheRequest) ? 'disputed' : undefined, isLasting };
 }
 
 /**

@@ -244,7 +244,12 @@ export function attemptsFailed(end: DispatchEnd, { model }: Plan, request: Asked
     case 'other':
     case 'disputed':
     case undefined:
-      return retry;
+      // A route that was not asked, or had no room, may serve the next one.
+      if (end.isPartial || end.isLasting !== true) return retry;
+      return new Failure(
+        'attempts_failed',
+        `No attempt to serve this request succeeded. ${model.id} needs a repair first, so a retry will not help now.`,
+      );
   }
 }
 

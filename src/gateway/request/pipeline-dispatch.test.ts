@@ -224,6 +224,7 @@ describe('an error that the operator has to end', () => {
     }
     await exchange.answered;
     expect(exchange.status()).toBe(502);
+    expect(exchange.text()).toContain('a retry will not help now');
     expect(run.store.outcomes).toMatchObject([{ kind: 'failed', refusedFor }]);
     await expectClean(run, 1);
   });

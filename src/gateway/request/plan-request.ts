@@ -36,11 +36,15 @@ interface RequestToPlan {
   readonly snapshot: Snapshot;
 }
 
+/** A name that may be a model's, and holds no text of people. It is kept for operators alone. */
+const plainName = (name: string): string | undefined => (/^[\w][\w./:@-]{0,127}$/.test(name) ? name : undefined);
+
 /** Plans a request. Throws the refusals of its fields, of its model, and of routes without room. */
 export function planRequest({ request, prepared, snapshot }: RequestToPlan, services: PlanServices): Plan {
   const { credential, watch } = request;
   const { modelName, stream } = prepared.request;
-  watch.progress({ kind: 'read', modelId: modelNamed(snapshot, modelName)?.id, stream });
+  const modelId = modelNamed(snapshot, modelName)?.id;
+  watch.progress({ kind: 'read', modelId, asked: modelId === undefined ? plainName(modelName) : undefined, stream });
   checkSearch(prepared.request, services.search);
   const { isListed, tokenizers, health, affinityOf, placement, random } = services;
   try {

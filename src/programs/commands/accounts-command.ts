@@ -1,15 +1,17 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Accounts } from '../../books/store/open-accounts.ts';
 import type { Authorship } from '../../books/core/administration.ts';
 import { userName } from '../../process/user-name.ts';
 import type { DatabaseLocation } from '../../books/databases/database.ts';
 import { databaseLocation } from '../../books/databases/database-location.ts';
 import { print } from '../command-line/print.ts';
+import type { TableWidth } from './tables.ts';
 
 /** The result of a command, in one form for scripts and one for readers, and its exit code. */
 export interface Answer {
   readonly json: unknown;
-  readonly text: string;
+  /** A function: a table, by the width that is wanted. */
+  readonly text: string | ((width: TableWidth) => string);
   /** For a spreadsheet, if the command has `--csv`. */
   readonly csv?: string;
   readonly exitCode?: number;
@@ -19,6 +21,7 @@ interface CommonOptions {
   readonly data?: string;
   readonly json?: true;
   readonly csv?: true;
+  readonly output?: 'wide';
 }
 
 /**
@@ -50,6 +53,9 @@ export function databaseCommand<Options extends object>(
   command
     .option('--data <dir>', 'folder of the SQLite database (default: the database of WEIR_DATABASE_URL, else .weir)')
     .option('--json', 'print JSON, errors too')
+    .addOption(
+      new Option('-o, --output <form>', 'wide: all columns, also those for which 80 are too few').choices(['wide']),
+    )
     .action(async () => {
       const options = command.opts<CommonOptions & Options>();
       const location = databaseLocation({ data: options.data, url: process.env['WEIR_DATABASE_URL'] });
@@ -66,5 +72,6 @@ export function byOperator(): Authorship {
 
 function shown({ json, csv, text }: Answer, options: CommonOptions): string {
   if (options.json) return JSON.stringify(json);
-  return (options.csv ? csv : undefined) ?? text;
+  if (options.csv && csv !== undefined) return csv;
+  return typeof text === 'string' ? text : text(options.output ?? 'fit');
 }

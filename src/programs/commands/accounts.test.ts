@@ -49,7 +49,12 @@ it('keys have a name, an expiry and models, and bad ones are refused by the name
   expect(plain).toMatchObject({ name: null, expires_at: null, models: null });
   const { key: _, ...shown } = made;
   expect(await json('key', 'list')).toMatchObject([shown, { id: plain.id }]);
-  expect((await run('key', 'list')).stdout).toMatch(/CI of team A .* acme\/chat,qwen\/\* +2099-01-01T00:00:00.000Z/);
+  expect((await run('key', 'list', '-o', 'wide')).stdout).toMatch(
+    /CI of team A .* acme\/chat,qwen\/\* +2099-01-01T00:00:00.000Z/,
+  );
+  const fitting = (await run('key', 'list')).stdout;
+  expect(fitting).toMatch(/CI of t\S+ +active .* 2099-01-01$/m);
+  expect(fitting.split('\n').filter((line) => line.length > 80)).toEqual([]);
 
   const updated = await json('key', 'update', made.id, '--expires', 'never', '--models', 'all', '--name', '');
   expect(updated).toEqual({ ...shown, name: null, expires_at: null, models: null });

@@ -8,7 +8,7 @@ import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-o
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
 import { withChanges, withFields } from './field-options.ts';
 import { absent, modelsOption, momentOption, optionOr } from './option-values.ts';
-import { textTable } from './tables.ts';
+import { momentText, type TableWidth, textTable, wide } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
 
 interface CreateOptions extends BudgetOptions, Omit<NewKey, 'budget' | 'expiresAt' | 'maker'> {
@@ -143,25 +143,31 @@ function answer(key: KeyRecord) {
   return { json: shownKey(key), text: tableOf([key]) };
 }
 
-function tableOf(keys: readonly KeyRecord[]): string {
-  const now = Date.now();
-  return textTable(
-    ['ID', 'WORKSPACE', 'NAME', 'STATUS', 'BUDGET USD', '#RATE', '#BURST', 'MODELS', 'EXPIRES', 'CREATED', 'LAST USED'],
-    keys.map(({ id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt }) => [
-      id,
-      workspaceName,
-      name ?? '-',
-      status,
-      budget ? budgetText(budget) : '-',
-      `${rate}`,
-      `${burst}`,
-      models?.join(',') ?? 'all',
-      expiresAt === undefined ? 'never' : `${new Date(expiresAt).toISOString()}${expiresAt <= now ? ' (over)' : ''}`,
-      new Date(createdAt).toISOString(),
-      lastUsedAt === undefined ? 'never' : new Date(lastUsedAt).toISOString(),
-    ]),
-  );
-}
+const tableOf =
+  (keys: readonly KeyRecord[]) =>
+  (width: TableWidth): string => {
+    const now = Date.now();
+    return textTable(
+      [
+        ...['ID', 'WORKSPACE', 'NAME', 'STATUS', 'BUDGET USD', wide('#RATE'), wide('#BURST'), wide('MODELS')],
+        ...['EXPIRES', wide('CREATED'), wide('LAST USED')],
+      ],
+      keys.map(({ id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt }) => [
+        id,
+        workspaceName,
+        name ?? '-',
+        status,
+        budget ? budgetText(budget) : '-',
+        `${rate}`,
+        `${burst}`,
+        models?.join(',') ?? 'all',
+        expiresAt === undefined ? 'never' : `${momentText(expiresAt, width)}${expiresAt <= now ? ' (over)' : ''}`,
+        new Date(createdAt).toISOString(),
+        lastUsedAt === undefined ? 'never' : new Date(lastUsedAt).toISOString(),
+      ]),
+      width,
+    );
+  };
 
 function shownOnce(key: KeyRecord, text: string, gateway: OwnGateway | undefined): string {
   const { baseUrl = 'http://HOST:PORT/v1', model = 'ORG/MODEL' } = gateway ?? {};

@@ -42,9 +42,9 @@ it('service accounts are made with scopes for workspaces, listed without their t
   expect(days).toBeGreaterThan(89.9);
   expect(days).toBeLessThanOrEqual(90);
 
-  const list = (await run('service-account', 'list')).stdout;
-  expect(list).toMatch(/chargeback +sa_\w+ +active +usage:read,balance:read +acme +2099-01-01T00:00:00.000Z .* never/);
-  expect(list).toMatch(/all +sa_\w+ +active +models:read +all /);
+  const list = (await run('service-account', 'list', '-o', 'wide')).stdout;
+  expect(list).toMatch(/sa_\w+ +chargeback +active +usage:read,balance:read +acme +2099-01-01T00:00:00.000Z .* never/);
+  expect(list).toMatch(/sa_\w+ +all +active +models:read +all /);
   expect(list).not.toContain(token);
   expect(await json('service-account', 'revoke', 'chargeback')).toMatchObject({ id: made.id, status: 'revoked' });
   const audit = await json<readonly object[]>('audit', '--action', 'service-account.revoke');

@@ -5,7 +5,7 @@ import { shownServiceAccount } from '../../books/core/shown.ts';
 import type { Accounts } from '../../books/store/open-accounts.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
 import { momentOption } from './option-values.ts';
-import { textTable } from './tables.ts';
+import { momentText, type TableWidth, textTable, wide } from './tables.ts';
 
 interface CreateOptions {
   readonly json?: true;
@@ -89,18 +89,22 @@ async function answer(accounts: Accounts, found: readonly ServiceAccount[], form
   const now = Date.now();
   const nameOf = await accounts.workspaceNames();
   const shown = found.map((account) => shownServiceAccount(account, now));
-  return { json: form === 'list' ? shown : shown[0], text: tableOf(found, nameOf, now) };
+  return { json: form === 'list' ? shown : shown[0], text: (width) => tableOf(found, { nameOf, now, width }) };
 }
 
-function tableOf(accounts: readonly ServiceAccount[], nameOf: (id: string) => string, now: number): string {
+function tableOf(
+  accounts: readonly ServiceAccount[],
+  { nameOf, now, width }: { readonly nameOf: (id: string) => string; readonly now: number; readonly width: TableWidth },
+): string {
   return textTable(
-    ['NAME', 'ID', 'STATUS', 'SCOPES', 'WORKSPACES', 'EXPIRES', 'CREATED', 'LAST USED'],
+    ['ID', 'NAME', 'STATUS', 'SCOPES', wide('WORKSPACES'), 'EXPIRES', wide('CREATED'), wide('LAST USED')],
     accounts.map((account) => [
-      ...[account.name, account.id, stateOfAccount(account, now), account.scopes.join(',')],
+      ...[account.id, account.name, stateOfAccount(account, now), account.scopes.join(',')],
       account.workspaces?.map(nameOf).join(',') ?? 'all',
-      ...[new Date(account.expiresAt).toISOString(), new Date(account.createdAt).toISOString()],
+      ...[momentText(account.expiresAt, width), new Date(account.createdAt).toISOString()],
       account.lastUsedAt === undefined ? 'never' : new Date(account.lastUsedAt).toISOString(),
     ]),
+    width,
   );
 }
 

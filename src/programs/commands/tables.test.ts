@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { csvTable, textTable } from './tables.ts';
+import { csvTable, textTable, wide } from './tables.ts';
 
 it('lines columns up, numbers to the right, with no spaces at the ends of lines', () => {
   const table = textTable(
@@ -33,4 +33,15 @@ it('shows the controls in a cell, and keeps its columns', () => {
     String.raw`\u001b[2Ja\u000ab     1`,
     'x                     2',
   ]);
+});
+
+it('fits a terminal: leaves out wide columns, and cuts the longest texts but those of the first column', () => {
+  const id = 'k'.repeat(30);
+  const titles = ['ID', 'NAME', 'STATUS', wide('MODELS'), '#COST'];
+  const rows = [[id, 'n'.repeat(60), 'active', 'm'.repeat(20), '1.5']];
+  const [head = '', row = ''] = textTable(titles, rows, 'fit').split('\n');
+  expect([head.length <= 80, row.length]).toEqual([true, 80]);
+  expect(row).toMatch(/^k{30} {2}n+… {2}active {3}1\.5$/);
+  expect(textTable(titles, rows, 'wide')).toContain(`${'n'.repeat(60)}  active  ${'m'.repeat(20)}`);
+  expect(textTable(titles, rows, 'wide').split('\n')[0]).toMatch(/STATUS {2}MODELS +COST$/);
 });

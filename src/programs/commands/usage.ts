@@ -12,7 +12,7 @@ import { tagNameOf } from '../../core/tags.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, type Answer } from './accounts-command.ts';
 import { plainValue, requestFields } from '../../books/core/request-fields.ts';
-import { csvTable, textTable } from './tables.ts';
+import { csvTable, textTable, wide } from './tables.ts';
 import { countOption, momentOption } from './option-values.ts';
 
 const usualDimensions: readonly UsageDimension[] = ['workspace', 'key', 'model', 'day'];
@@ -52,7 +52,10 @@ export function usageCommand(program: Command): void {
     const filter = await filterOf(accounts, options);
     return options.requests
       ? listAnswer(await accounts.listRequests(filter, options.limit), accounts)
-      : reportAnswer(await accounts.usageReport(filter, options.by), options.by);
+      : reportAnswer(await accounts.usageReport(filter, options.by), {
+          by: options.by,
+          keyName: options.by.includes('key') ? await keyNames(accounts) : () => undefined,
+        });
   });
 }
 
@@ -84,8 +87,20 @@ async function filterOf(accounts: Accounts, options: UsageOptions): Promise<Ledg
   };
 }
 
-function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]): Answer {
-  const rows = lines.map(shownUsage);
+/** The names of keys by their ids; undefined: a key has none. */
+async function keyNames(accounts: Accounts): Promise<(id: string | undefined) => string | undefined> {
+  const names = new Map((await accounts.listKeys()).map(({ id, name }) => [id, name]));
+  return (id) => names.get(id ?? '');
+}
+
+function reportAnswer(
+  lines: readonly UsageLine[],
+  { by, keyName }: Pick<UsageOptions, 'by'> & { readonly keyName: Awaited<ReturnType<typeof keyNames>> },
+): Answer {
+  const rows = lines.map((line) => {
+    const shown = shownUsage(line);
+    return by.includes('key') ? { ...shown, key_name: keyName(line.key) ?? null } : shown;
+  });
   const counts = [
     'requests',
     'prompt_tokens',
@@ -95,31 +110,31 @@ function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]
     'web_searches',
     'cost',
   ] as const;
-  const columns = [...by, ...counts];
+  const dimensions = by.flatMap((name) => (name === 'key' ? (['key', 'key_name'] as const) : [name]));
+  const columns = [...dimensions, ...counts];
   return {
     json: rows,
     csv: csvTable(
       columns,
-      rows.map((row) => columns.map((column) => row[column] ?? null)),
+      rows.map((row: Readonly<Record<string, string | number | null | undefined>>) =>
+        columns.map((column) => row[column] ?? null),
+      ),
     ),
-    text: textTable(
-      [
-        ...by.map((name) => name.toUpperCase()),
-        '#REQUESTS',
-        '#PROMPT',
-        '#CACHED',
-        '#COMPLETION',
-        '#REASONING',
-        '#COST USD',
-      ],
-      lines.map((line) => [
-        ...by.map((name) => line[name] ?? ''),
-        ...[line.requests, line.promptTokens, line.cachedTokens, line.completionTokens, line.reasoningTokens].map(
-          String,
-        ),
-        formatUsd(line.cost),
-      ]),
-    ),
+    text: (width) =>
+      textTable(
+        [
+          ...by.map((name) => name.toUpperCase()),
+          ...['#REQUESTS', '#PROMPT', wide('#CACHED'), '#COMPLETION', wide('#REASONING'), '#COST USD'],
+        ],
+        lines.map((line) => [
+          ...by.map((name) => (name === 'key' ? (keyName(line.key) ?? line.key ?? '') : (line[name] ?? ''))),
+          ...[line.requests, line.promptTokens, line.cachedTokens, line.completionTokens, line.reasoningTokens].map(
+            String,
+          ),
+          formatUsd(line.cost),
+        ]),
+        width,
+      ),
   };
 }
 
@@ -134,33 +149,26 @@ async function listAnswer(outcomes: readonly SettledRequest[], accounts: Account
       requestFields.map(({ name }) => name),
       requests.map((request) => requestFields.map((field) => plainValue(field, request))),
     ),
-    text: textTable(
-      [
-        'STARTED',
-        'REQUEST',
-        'WORKSPACE',
-        'KEY',
-        'MODEL',
-        'OUTCOME',
-        '#PROMPT',
-        '#COMPLETION',
-        'COUNTED BY',
-        '#MS',
-        '#COST USD',
-      ],
-      requests.map(({ outcome, workspace }) => [
-        new Date(outcome.startedAt).toISOString(),
-        outcome.requestId,
-        workspace,
-        outcome.keyId,
-        outcome.modelId,
-        outcome.kind,
-        `${outcome.usage.promptTokens}`,
-        `${outcome.usage.completionTokens}`,
-        outcome.countedBy,
-        `${outcome.durationMs}`,
-        formatUsd(outcome.cost),
-      ]),
-    ),
+    text: (width) =>
+      textTable(
+        [
+          ...['STARTED', wide('REQUEST'), 'WORKSPACE', wide('KEY'), 'MODEL', 'OUTCOME'],
+          ...[wide('#PROMPT'), wide('#COMPLETION'), wide('COUNTED BY'), '#MS', '#COST USD'],
+        ],
+        requests.map(({ outcome, workspace }) => [
+          new Date(outcome.startedAt).toISOString(),
+          outcome.requestId,
+          workspace,
+          outcome.keyId,
+          outcome.modelId,
+          outcome.kind,
+          `${outcome.usage.promptTokens}`,
+          `${outcome.usage.completionTokens}`,
+          outcome.countedBy,
+          `${outcome.durationMs}`,
+          formatUsd(outcome.cost),
+        ]),
+        width,
+      ),
   };
 }

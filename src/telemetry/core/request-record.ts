@@ -28,6 +28,8 @@ export interface RequestRecord extends BegunRequest {
   readonly workspaceId: string | undefined;
   readonly keyId: string | undefined;
   readonly modelId: string | undefined;
+  /** The name that the caller gave, if no model of the catalog has it, and if it is plain. */
+  readonly modelAsked: string | undefined;
   readonly stream: boolean | undefined;
   /** The wait for the body of the request, milliseconds. */
   readonly bodyMs: number;
@@ -119,6 +121,7 @@ export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed
     workspaceId: undefined,
     keyId: undefined,
     modelId: undefined,
+    modelAsked: undefined,
     stream: undefined,
     bodyMs: 0,
     admittedAt: undefined,
@@ -164,6 +167,7 @@ function advance(record: OpenRecord, progress: RequestProgress, now: number): vo
     case 'read':
       record.readAt = now;
       record.modelId = progress.modelId;
+      record.modelAsked = progress.asked;
       record.stream = progress.stream;
       return;
     case 'ranked':

@@ -132,7 +132,8 @@ export function createTelemetry(
 }
 
 function refusalOf(record: RequestRecord, { code, about }: FailureFacts): RefusedRequest {
-  const { requestId, correlationId, workspaceId, keyId, modelId, surface, stream, startedAt, begun, overAt } = record;
+  const { requestId, correlationId, workspaceId, keyId, surface, stream, startedAt, begun, overAt } = record;
+  const modelId = record.modelId ?? record.modelAsked;
   return {
     ...{ requestId, correlationId, workspaceId, keyId, modelId, surface, stream, code, about, startedAt },
     durationMs: Math.max(0, Math.round((overAt ?? begun) - begun)),
