@@ -85,7 +85,9 @@ it('names why there is no connection', async () => {
     return said.kind === 'fails' ? said.cause : said.kind;
   };
   expect(await causeAt(secure, custom(cert, 'localhost'))).toBe('lists');
+  expect(await causeAt(secure, custom(cert, '127.0.0.1'))).toBe('lists');
   expect(await causeAt(secure, custom(cert, 'other.example'))).toBe('certificate-other-name');
+  expect(await causeAt(secure, custom(cert, '127.0.0.2'))).toBe('certificate-other-name');
   const byPublic = { ...plain, cluster: { tls: { mode: 'System', serverName: 'localhost' } as const } };
   expect(await causeAt(secure, byPublic)).toBe('certificate-unknown-authority');
   expect(await causeAt(open, custom(cert, 'localhost'))).toBe('no-tls');
