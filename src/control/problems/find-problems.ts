@@ -1,6 +1,6 @@
 import type { InSlices } from '../../core/clock.ts';
 import { errorRateProblem, type ErrorFigure } from './error-rates.ts';
-import type { Finding, FoundKind } from './kinds.ts';
+import { covering, type Finding, type FoundKind } from './kinds.ts';
 import { type CatalogMistake, conditionProblems, mistakes, type ObservedObject } from './object-problems.ts';
 import { type ObservedService, serviceProblems } from './service-problems.ts';
 import type { Look, ProblemTracker } from './track-problems.ts';
@@ -23,14 +23,6 @@ const seenThroughEnvoy: ReadonlySet<FoundKind> = new Set([
   ...(['model-not-served', 'backend-down', 'endpoints-failing', 'backend-differs', 'cluster-refused'] as const),
 ]);
 const nothing: ReadonlySet<FoundKind> = new Set();
-
-/** A problem of the kind on the left is left out if the same object has a problem of the kind on the right. */
-const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
-  'model-failing': 'model-not-served',
-  'model-below-level': 'model-failing',
-  'backend-failing': 'backend-down',
-  'backend-differs': 'backend-failing',
-};
 
 /**
  * Finds every problem in an observed state. Leaves out a problem that another problem of the same object covers. Works

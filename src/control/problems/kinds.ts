@@ -62,3 +62,11 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'valkey-down': flickering,
   'certificate-expires': certain,
 };
+
+/** A problem of the kind on the left is left out if the same object has a problem of the kind on the right. */
+export const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
+  'model-failing': 'model-not-served',
+  'model-below-level': 'model-failing',
+  'backend-failing': 'backend-down',
+  'backend-differs': 'backend-failing',
+};

@@ -52,6 +52,22 @@ describe('the list of problems', () => {
     }
   });
 
+  it('has no problem beside the one that covers it, and none is missing until that one is listed', () => {
+    const { clock, tracker, look } = setUp();
+    const kinds = (): readonly string[] => tracker.current().map(({ kind }) => kind);
+    look(finding({ kind: 'backend-failing' }));
+    expect(kinds()).toEqual(['backend-failing']);
+    look(finding());
+    expect(kinds()).toEqual(['backend-failing']);
+    clock.advance(4_000);
+    look(finding());
+    expect(kinds()).toEqual(['backend-down']);
+    // Of another object it covers nothing.
+    look(finding(), finding({ object: 'Backend/b', kind: 'backend-failing' }));
+    look(finding());
+    expect(kinds()).toEqual(['backend-down', 'backend-failing']);
+  });
+
   it('keeps the time of a problem while its figures change, and says that they did', () => {
     const { clock, tracker, look, since } = setUp();
     const failing = (share: number): Finding => finding({ kind: 'backend-failing', problem: `${share} % failed.` });

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { byUrgency, cutProblems, type Problem, problemId } from '../core/problem.ts';
-import { type Finding, type FoundKind, type ListingDelays, listingDelays as usualDelays } from './kinds.ts';
+import { covering, type Finding, type FoundKind, type ListingDelays, listingDelays as usualDelays } from './kinds.ts';
 
 /** What one look at the service found. */
 export interface Look {
@@ -66,7 +66,10 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
     }
     for (const [id, one] of tracked) {
       if (after.has(id)) continue;
-      const { kind } = one.finding;
+      const { kind, object } = one.finding;
+      const cover = covering[kind];
+      // A problem that another one covers now does not stay beside it until its time is over.
+      if (cover !== undefined && after.get(problemId({ object, kind: cover }))?.isListed === true) continue;
       if (unknown.has(kind)) after.set(id, { ...one, lastSeen: at });
       else if (one.isListed && at - one.lastSeen < clearMs(id, listingDelays[kind])) after.set(id, one);
     }
