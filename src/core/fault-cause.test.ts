@@ -10,6 +10,7 @@ const rows: readonly (readonly [Omit<Fault, 'detail'> & { detail?: string }, Cau
   [{ kind: 'connect', detail: 'Envoy UC' }, 'breaks-off'],
   [{ kind: 'connect', detail: 'Envoy UF,URX' }, 'connect-failed'],
   [{ kind: 'connect', detail: 'PROTOCOL' }, 'unreadable'],
+  [{ kind: 'connect', detail: 'Envoy UPE' }, 'unreadable'],
   [{ kind: 'status', status: 302, engineError: 'other' }, 'redirects'],
   [{ kind: 'status', status: 401, engineError: 'account' }, 'credential-refused'],
   [{ kind: 'status', status: 402, engineError: 'account' }, 'no-quota'],

@@ -8,6 +8,7 @@ const byFlags: Readonly<Record<string, Cause>> = {
   UR: 'breaks-off',
   UT: 'silent',
   UO: 'full',
+  UPE: 'unreadable',
   NC: 'not-in-envoy',
 };
 
