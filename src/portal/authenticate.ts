@@ -66,7 +66,7 @@ function checkSomewhere({ grant }: Identity, rights: readonly AccessRight[]): vo
 }
 
 /** True: the request has the admin token. False: it has no token. Throws for another token, and counts it as a failed sign-in. */
-export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
+function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
   const token = bearerOf(request);
   if (token === undefined) return false;
   // The token is compared first, so that failures of others behind the same address never block the right token.
@@ -78,11 +78,26 @@ export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean 
   );
 }
 
-async function identify(portal: Portal, request: FastifyRequest): Promise<Identity> {
+/** For a route outside the API, where only tokens count: throws unless the request has one with this right. */
+export async function checkToken(portal: Portal, request: FastifyRequest, right: AccessRight): Promise<void> {
+  const identity = await identityOfBearer(portal, request);
+  if (identity === undefined) {
+    const needed = `This needs a token with the right ${right}, of a service account or the admin token`;
+    throw new PortalError(401, `${needed}: \`Authorization: Bearer TOKEN\`.`);
+  }
+  checkSomewhere(identity, [right]);
+}
+
+async function identityOfBearer(portal: Portal, request: FastifyRequest): Promise<Identity | undefined> {
   const token = bearerOf(request);
   const account = token?.startsWith(tokenPrefix) ? await accountOf(portal, request, token) : undefined;
   if (account !== undefined) return identityOfAccount(account);
-  if (hasAdminToken(portal, request)) return identityOfToken;
+  return hasAdminToken(portal, request) ? identityOfToken : undefined;
+}
+
+async function identify(portal: Portal, request: FastifyRequest): Promise<Identity> {
+  const identity = await identityOfBearer(portal, request);
+  if (identity !== undefined) return identity;
   const session = await sessionOf(portal, request);
   if (session !== undefined) return identityOfSession(session);
   throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');

@@ -234,7 +234,7 @@ describe('connections', () => {
     if (times > 0) expect(logged).toMatchObject([{ setting: 'WEIR_ADMIN_TRUSTED_HOPS' }]);
   });
 
-  it('metrics are for the admin token alone', async () => {
+  it('metrics are for tokens alone, and each wrong one counts as a failed sign-in', async () => {
     const { server } = await samplePortal();
     const statusOf = async (headers: Readonly<Record<string, string>>): Promise<number> =>
       (await server.inject({ url: '/metrics', headers })).statusCode;

@@ -12,7 +12,7 @@ import { httpOptions, portBounds, type PortBounds } from '../core/port-bounds.ts
 import { expectation } from '../control/core/schema-faults.ts';
 import { accessTo } from './access.ts';
 import { type App, typed } from './app.ts';
-import { authenticate, authorizeBody, hasAdminToken } from './authenticate.ts';
+import { authenticate, authorizeBody, checkToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
 import { checkFieldRights } from './field-rights.ts';
 import { addPortalMetrics } from './metrics.ts';
@@ -119,9 +119,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   addPortalMetrics(metrics, { connections, readers: portal.events.readers });
   const renderMetrics = shareWork(() => metrics.metrics(), portal.clock);
   server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
-    if (!hasAdminToken(portal, request)) {
-      throw new PortalError(401, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.');
-    }
+    await checkToken(portal, request, 'metrics:read');
     return reply.type(metrics.contentType).send(await renderMetrics(undefined));
   });
   await server.ready();

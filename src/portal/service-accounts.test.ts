@@ -161,7 +161,26 @@ describe('a token', () => {
     const token = authorization.replace('Bearer ', '');
     for (const payload of [{ token }, { key: token }])
       expect((await ask(sample, { method: 'POST', url: '/api/v1/session', payload }, {})).status).toBe(401);
-    expect((await ask(sample, { url: '/metrics' }, { authorization })).status).toBe(401);
+  });
+
+  it('reads the metrics with the scope metrics:read for all workspaces, and no longer once it was revoked', async () => {
+    const sample = await samplePortal();
+    const read = async (headers: Record<string, string>) => ask(sample, { url: '/metrics' }, headers);
+    const others = scopes.filter((scope) => scope !== 'metrics:read');
+    expect(await read(await tokenOf(sample, others, { name: 'others' }))).toMatchObject({
+      ...{ status: 403, text: expect.stringContaining('This token lacks the scope metrics:read.') as string },
+    });
+    const ofOne = await tokenOf(sample, ['metrics:read'], { name: 'of-one', workspaces: ['acme'] });
+    expect(await read(ofOne)).toMatchObject({
+      ...{ status: 403, text: expect.stringContaining('the scope metrics:read for all workspaces') as string },
+    });
+    const headers = await tokenOf(sample, ['metrics:read'], { name: 'prometheus' });
+    expect(await read(headers)).toMatchObject({
+      ...{ status: 200, text: expect.stringContaining('weir_portal_connections') as string },
+    });
+    expect((await ask(sample, { url: '/api/v1/workspaces' }, headers)).status).toBe(403);
+    await sample.accounts.revokeServiceAccount('prometheus', by);
+    expect((await read(headers)).status).toBe(401);
   });
 });
 

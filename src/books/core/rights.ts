@@ -11,7 +11,7 @@ export type RoleInWorkspace = WorkspaceRole | 'key';
 export const scopes = [
   ...['usage:read', 'requests:read', 'keys:read', 'keys:write', 'workspaces:read', 'workspaces:write'],
   ...['balance:read', 'balance:write', 'members:read', 'members:write', 'audit:read'],
-  ...['models:read', 'backends:read', 'problems:read', 'service-accounts:read'],
+  ...['models:read', 'backends:read', 'problems:read', 'metrics:read', 'service-accounts:read'],
 ] as const satisfies readonly `${string}:${'read' | 'write'}`[];
 export type Scope = (typeof scopes)[number];
 
@@ -56,6 +56,7 @@ const rights = {
   'models:read': { roles: people, scope: 'models:read' },
   'backends:read': { roles: adminsAlone, scope: 'backends:read', isOfGateway: true },
   'problems:read': { roles: adminsAlone, scope: 'problems:read', isOfGateway: true },
+  'metrics:read': { roles: adminsAlone, scope: 'metrics:read', isOfGateway: true },
   'audit:read': { roles: people, scope: 'audit:read' },
   // A stream of events ends with its session, and a service account has none.
   'events:read': { roles: people, scope: undefined },
