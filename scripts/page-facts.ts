@@ -12,12 +12,12 @@ import { portBounds } from '../src/core/port-bounds.ts';
 import { scopes } from '../src/books/core/rights.ts';
 import { outcomeKinds } from '../src/core/settled-request.ts';
 import { defaultRates } from '../src/control/envoy/config/edge-listener.ts';
-import { pickerSettingsSchema } from '../src/process/settings/picker-settings.ts';
 import { listingDelays } from '../src/control/problems/kinds.ts';
 import { askEveryMs } from '../src/control/reconcilers/probe-backends.ts';
 import { thresholds } from '../src/control/problems/service-problems.ts';
 import {
   envoySettingsSchema,
+  pickerSettingsSchema,
   portalSettingsSchema,
   settingsSchema,
   startSettingsSchema,

@@ -9,7 +9,13 @@ import { fillPage, namesOn, readPage, withoutMarks, writtenPages } from '../../s
 import { failures } from '../../src/core/failure.ts';
 import { accessTable } from '../../src/portal/access.ts';
 import { roleByGroups } from '../../src/portal/routes/oidc.ts';
-import { settingsSchema } from '../../src/process/settings/settings.ts';
+import {
+  envoySettingsSchema,
+  pickerSettingsSchema,
+  portalSettingsSchema,
+  settingsSchema,
+} from '../../src/process/settings/settings.ts';
+import { settingsOf } from '../../src/process/settings/settings-help.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Of decisions only the day counts on which they were made. */
@@ -117,16 +123,14 @@ describe('the rights of the chart', () => {
   });
 });
 
-/** `settings.idleSeconds` → 120 */
-const chartDefaults = new Map(leavesOf(readChartValues()));
+/** By their paths, such as `settings.idleSeconds`. */
+const chartValues = new Map(leavesOf(readChartValues()).map((value) => [value.path.join('.'), value]));
 
-function leavesOf(values: readonly ChartValue[]): readonly (readonly [string, unknown])[] {
-  return values.flatMap(({ path, initial, inner }) =>
-    inner === undefined ? [[path.join('.'), initial] as const] : leavesOf(inner),
-  );
+function leavesOf(values: readonly ChartValue[]): readonly ChartValue[] {
+  return values.flatMap((value) => (value.inner === undefined ? [value] : leavesOf(value.inner)));
 }
 
-it('a value of the chart that is a setting has its default', () => {
+it('a value of the chart that is a setting has its default, its bounds and its choices', () => {
   /** What differs in a pod, on purpose. */
   const others = new Set([
     'edge.listenAddress',
@@ -142,10 +146,25 @@ it('a value of the chart that is a setting has its default', () => {
   /** The fact that has the default of a setting whose schema has none. */
   const facts = new Map([['WEIR_CONNECTIONS_PER_ADDRESS', 'edge.connections-per-address']]);
   const defaultOf = (setting: string): string => statedOf(facts.get(setting) ?? setting);
-  expect(passed.map(({ setting, value }) => [setting, String(chartDefaults.get(value))])).toEqual(
+  expect(passed.map(({ setting, value }) => [setting, String(chartValues.get(value)?.initial)])).toEqual(
     passed.map(({ setting }) => [setting, defaultOf(setting).replaceAll(',', '')]),
   );
+  const taken = new Map(
+    [settingsSchema, envoySettingsSchema, portalSettingsSchema, pickerSettingsSchema]
+      .flatMap((schema) => settingsOf(schema))
+      .map(({ name, takes }) => [name, takes]),
+  );
+  const bounded = passed.filter(({ setting }) => taken.get(setting) !== undefined);
+  expect(bounded.length).toBeGreaterThan(6);
+  expect(bounded.map(({ setting, value }) => [setting, takenBy(chartValues.get(value)?.schema ?? {})])).toEqual(
+    bounded.map(({ setting }) => [setting, taken.get(setting)]),
+  );
 });
+
+/** Bounds or choices of a chart value, as `settingsOf` writes those of a setting. */
+function takenBy({ minimum, maximum, enum: choices }: Readonly<Record<string, unknown>>): string {
+  return Array.isArray(choices) ? choices.join(' | ') : `${String(minimum)} to ${String(maximum)}`;
+}
 
 it('the help and the values of the chart say how long a whole answer may be silent', () => {
   const words = `${statedOf('silence.whole-answer-factor')} times as long for an answer`;

@@ -1,43 +1,25 @@
 import type { z } from 'zod';
 import { fieldPath } from '../../core/failure.ts';
 import { didYouMean } from '../../core/near-name.ts';
-import { type PickerSettings, pickerSettingsSchema } from './picker-settings.ts';
+import { isHttpUrl, otlpAddressForm } from './setting-forms.ts';
 import {
-  type PortalSettings,
+  pickerSettingsSchema,
   portalSettingsSchema,
-  type Settings,
   settingsSchema,
-  type StartSettings,
   startSettingsSchema,
+  tracingSettingsSchema,
 } from './settings.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The settings of all programs. Every program accepts them, because a machine or an image may set them for all at once. */
-const knownNames = Object.keys({
-  ...startSettingsSchema.shape,
-  ...pickerSettingsSchema.shape,
-});
+const knownNames = Object.keys({ ...startSettingsSchema.shape, ...pickerSettingsSchema.shape });
 
-/** Reads the settings of `weir serve`. Throws an Error that names every bad setting. An empty variable counts as unset. */
-export function readSettings(environment: Environment): Settings {
-  return read(environment, settingsSchema);
-}
-
-/** Reads the settings of `weir portal` in the same way. */
-export function readPortalSettings(environment: Environment): PortalSettings {
-  return read(environment, portalSettingsSchema);
-}
-
-/** Reads the settings of `weir picker` in the same way. */
-export function readPickerSettings(environment: Environment): PickerSettings {
-  return read(environment, pickerSettingsSchema);
-}
-
-/** Reads the settings of `weir start` in the same way. */
-export function readStartSettings(environment: Environment): StartSettings {
-  return read(environment, startSettingsSchema);
-}
+// Each throws an Error that names every bad setting. An empty variable counts as unset.
+export const readSettings = readerOf(settingsSchema);
+export const readPortalSettings = readerOf(portalSettingsSchema);
+export const readPickerSettings = readerOf(pickerSettingsSchema);
+export const readStartSettings = readerOf(startSettingsSchema);
 
 /** Reads some settings for a command that needs no others and refuses no unknown ones. Throws like `readSettings`. */
 export function readSome<Schema extends z.ZodObject>(environment: Environment, schema: Schema): z.output<Schema> {
@@ -46,16 +28,18 @@ export function readSome<Schema extends z.ZodObject>(environment: Environment, s
   return parsed.data;
 }
 
-function read<Schema extends z.ZodObject>(environment: Environment, schema: Schema): z.output<Schema> {
-  const given = setByOperator(environment);
-  const unknown = Object.keys(given).filter((name) => name.startsWith('WEIR_') && !knownNames.includes(name));
-  const parsed = schema.safeParse(given);
-  const problems = [
-    ...unknown.map((name) => `${name}: there is no such setting${didYouMean(name, knownNames)}`),
-    ...problemsOf(parsed.error),
-  ];
-  if (!parsed.success || problems.length > 0) throw new Error(problems.join('; '));
-  return parsed.data;
+function readerOf<Schema extends z.ZodObject>(schema: Schema): (environment: Environment) => z.output<Schema> {
+  return (environment) => {
+    const given = setByOperator(environment);
+    const unknown = Object.keys(given).filter((name) => name.startsWith('WEIR_') && !knownNames.includes(name));
+    const parsed = schema.safeParse(given);
+    const problems = [
+      ...unknown.map((name) => `${name}: there is no such setting${didYouMean(name, knownNames)}`),
+      ...problemsOf(parsed.error),
+    ];
+    if (!parsed.success || problems.length > 0) throw new Error(problems.join('; '));
+    return parsed.data;
+  };
 }
 
 function problemsOf(error: z.ZodError | undefined): readonly string[] {
@@ -87,3 +71,38 @@ function isServiceLink(link: { readonly service: string; readonly name: string; 
   const end = name.slice(service.length);
   return end === '_PORT' ? /^(tcp|udp|sctp):\/\//.test(value) : endsOfLinks.test(end);
 }
+
+/**
+ * Reads how traces are recorded. Undefined: traces are not recorded, because no endpoint is named, OTEL_SDK_DISABLED is
+ * `true`, or OTEL_TRACES_EXPORTER is `none`; the other variables are then not checked. Throws like `readSettings`.
+ */
+export function readTracingSettings(environment: Environment) {
+  const given = Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) => (value?.trim() ? [[name, value.trim()]] : [])),
+  );
+  const isOff = given['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || given['OTEL_TRACES_EXPORTER'] === 'none';
+  const hasEndpoint = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' in given || 'OTEL_EXPORTER_OTLP_ENDPOINT' in given;
+  if (isOff || !hasEndpoint) return undefined;
+  const data = readSome(given, tracingSettingsSchema);
+  const protocol = data.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? data.OTEL_EXPORTER_OTLP_PROTOCOL ?? 'http/protobuf';
+  for (const name of ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] as const) {
+    const endpoint = data[name];
+    if (endpoint !== undefined && protocol !== 'grpc' && !isHttpUrl(endpoint)) {
+      throw new Error(`${name}: ${otlpAddressForm}`);
+    }
+  }
+  const { followsCaller, ratio } = data.OTEL_TRACES_SAMPLER;
+  return {
+    protocol,
+    sampling: { followsCaller, ratio: ratio === 'argument' ? data.OTEL_TRACES_SAMPLER_ARG : ratio },
+    batches: {
+      scheduledDelayMillis: data.OTEL_BSP_SCHEDULE_DELAY,
+      exportTimeoutMillis: data.OTEL_BSP_EXPORT_TIMEOUT,
+      maxQueueSize: data.OTEL_BSP_MAX_QUEUE_SIZE,
+      maxExportBatchSize: data.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
+    },
+  };
+}
+
+/** How traces are recorded and where they go. An undefined figure of `batches` is OpenTelemetry's default. */
+export type TracingSettings = NonNullable<ReturnType<typeof readTracingSettings>>;

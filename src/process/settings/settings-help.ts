@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-const widest = 120;
 const indent = ' '.repeat(4);
 
 /** The shown parts of a setting's JSON Schema. A list has addresses, and is shown in the form of the variable. */
@@ -12,16 +11,8 @@ const jsonSchema = z.object({
   maximum: z.number().optional(),
 });
 
-/** A setting as its schema describes it. */
-interface ShownSetting {
-  readonly name: string;
-  readonly description: string;
-  readonly initial: string | number | undefined;
-  /** Its choices, or its bounds. */
-  readonly takes: string | undefined;
-}
-
-export function settingsOf(schema: z.ZodObject): readonly ShownSetting[] {
+/** The settings of a schema, each with its choices or bounds in `takes`. */
+export function settingsOf(schema: z.ZodObject) {
   return Object.entries(schema.shape).map(([name, setting]) => {
     const facts = jsonSchema.parse(
       z.toJSONSchema(z.object({ setting }), { io: 'output', unrepresentable: 'any' }).properties?.['setting'],
@@ -45,16 +36,6 @@ export function settingsHelp(schema: z.ZodObject): string {
     .join('\n');
 }
 
-/** A paragraph in lines that fit a terminal. */
-function wrap(text: string): readonly string[] {
-  const lines: string[] = [];
-  let line = indent;
-  for (const word of text.split(' ')) {
-    if (line.length > indent.length && line.length + 1 + word.length > widest) {
-      lines.push(line);
-      line = indent;
-    }
-    line += line === indent ? word : ` ${word}`;
-  }
-  return [...lines, line];
-}
+/** A paragraph in lines of at most 120 columns; a word that fits none has a line of its own. */
+const wrap = (text: string): readonly string[] =>
+  (text.match(/\S(?:.{0,115}(?= |$)|\S*)/g) ?? []).map((line) => `${indent}${line}`);

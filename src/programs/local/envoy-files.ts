@@ -12,9 +12,8 @@ import { type EdgeCertificateFiles, renderEdgeCertificate } from '../../control/
 import { runFolder, type RunFolder } from '../../control/envoy/config/run-folder.ts';
 import { maxCertificateBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
-import { type Environment, readSome } from '../../process/settings/read-settings.ts';
+import { type Environment, readSome, readTracingSettings } from '../../process/settings/read-settings.ts';
 import { type EnvoySettings, envoySettingsSchema } from '../../process/settings/settings.ts';
-import { readTracingSettings } from '../../process/settings/tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
 import type { Scheme } from '../../core/endpoint.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { notedProgramLog } from '../../../test/support/noted-log.ts';
 import { runWeir } from '../../../test/support/run-weir.ts';
-import { pickerSettingsSchema } from '../../process/settings/picker-settings.ts';
+import { pickerSettingsSchema } from '../../process/settings/settings.ts';
 import { readPickerSettings } from '../../process/settings/read-settings.ts';
 import { startPicker } from './running-picker.ts';
 

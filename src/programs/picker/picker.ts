@@ -1,5 +1,5 @@
 import { readPickerSettings } from '../../process/settings/read-settings.ts';
-import { type PickerSettings, pickerSettingsSchema } from '../../process/settings/picker-settings.ts';
+import { type PickerSettings, pickerSettingsSchema } from '../../process/settings/settings.ts';
 import { settingsHelp } from '../../process/settings/settings-help.ts';
 import { readFlags, withFlags } from '../command-line/flags.ts';
 import { runProgram } from '../command-line/run-program.ts';

@@ -16,7 +16,7 @@ import { createSlices, createTurnEnd } from '../../process/turns.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import { createAffinity } from '../../gateway/routing/affinity.ts';
 import { createEndpointPool } from '../../gateway/routing/pool/pool.ts';
-import type { PickerSettings } from '../../process/settings/picker-settings.ts';
+import type { PickerSettings } from '../../process/settings/settings.ts';
 import { createPickerMetrics } from '../../telemetry/ops/picker-metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import type { ProgramLog } from '../command-line/program-log.ts';

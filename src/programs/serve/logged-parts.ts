@@ -21,7 +21,7 @@ import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Tracing } from '../../telemetry/otlp/open-tracing.ts';
 import type { startTokenizers } from '../../gateway/tokenizer/start-tokenizers.ts';
-import type { TracingSettings } from '../../process/settings/tracing-settings.ts';
+import type { TracingSettings } from '../../process/settings/read-settings.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
 /**

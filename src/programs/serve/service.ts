@@ -36,7 +36,7 @@ import { openServiceStore } from './service-store.ts';
 import { openWebSearch } from './web-search.ts';
 import { openDeclaredAccounts } from './declared-accounts.ts';
 import type { Settings } from '../../process/settings/settings.ts';
-import { readTracingSettings } from '../../process/settings/tracing-settings.ts';
+import { readTracingSettings } from '../../process/settings/read-settings.ts';
 
 /** Longest wait for the last spans. */
 const lastSpansMs = 3_000;

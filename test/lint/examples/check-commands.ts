@@ -4,8 +4,12 @@ import { Command, CommanderError, type Option } from 'commander';
 import { commandGroups } from '../../../src/programs/command-line/command-groups.ts';
 import { readStartOptions, startHelp } from '../../../src/programs/start/options.ts';
 import { messageOf } from '../../../src/core/failure.ts';
-import { pickerSettingsSchema } from '../../../src/process/settings/picker-settings.ts';
-import { envoySettingsSchema, portalSettingsSchema, settingsSchema } from '../../../src/process/settings/settings.ts';
+import {
+  envoySettingsSchema,
+  pickerSettingsSchema,
+  portalSettingsSchema,
+  settingsSchema,
+} from '../../../src/process/settings/settings.ts';
 import type { CallChecks } from './check-calls.ts';
 import type { FormChecks } from './check-forms.ts';
 import { type ShellCommand, shellCommands } from './shell-commands.ts';

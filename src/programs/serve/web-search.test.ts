@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { sealFiles } from './settings.ts';
-import { readSettings } from './read-settings.ts';
+import { readSettings } from '../../process/settings/read-settings.ts';
+import { sealFiles } from './web-search.ts';
 
 const files = (environment: Readonly<Record<string, string>>) => sealFiles(readSettings(environment));
 const search = { WEIR_WEB_SEARCH: 'searxng:http://localhost:8888' };
