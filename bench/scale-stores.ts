@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { databaseLocation } from '../src/books/databases/database-location.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { tryLock } from '../src/process/lock.ts';
-import { startWorker } from '../src/process/start-worker.ts';
+import { startWorker } from '../src/process/worker-thread.ts';
 import { createValkeyLimits } from '../src/gateway/rate-limits/valkey.ts';
 import { findCredentials } from '../src/books/accounts/find-credentials.ts';
 import { createKey } from '../src/books/accounts/keys.ts';

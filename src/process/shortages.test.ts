@@ -71,7 +71,7 @@ it.each(Object.entries(places))(
 /** A program that starts a thread, which throws this error in a timer. The thread runs until it hears of the report. */
 const withThread = (start: string, error: string): string => `
 import { Worker } from 'node:worker_threads';
-import { startWorker } from '${new URL('start-worker.ts', import.meta.url).href}';
+import { startWorker } from '${new URL('worker-thread.ts', import.meta.url).href}';
 import { surviveShortages } from 'MODULE';
 const script = \`import { parentPort } from 'node:worker_threads';
   setTimeout(() => { throw ${error}; }, 0);

@@ -1,10 +1,19 @@
-import type { Worker } from 'node:worker_threads';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { ByNumber } from '../core/by-number.ts';
 import { waitFor } from '../core/clock.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
 import { type StartThread, ThreadEnded, type ThreadOptions } from '../core/worker-thread.ts';
 import { backgroundClock } from './clock.ts';
-import { startWorker } from './start-worker.ts';
+
+const preload = new URL('./shortages-in-worker.ts', import.meta.url).href;
+
+/**
+ * Starts a thread, which no shortage ends that its script does not handle. The only function that starts threads; a lint rule refuses
+ * `Worker` everywhere else. V8's flags are those of the process.
+ */
+export function startWorker(script: URL, options: WorkerOptions = {}): Worker {
+  return new Worker(script, { ...options, execArgv: ['--import', preload] });
+}
 
 /** What the thread's script (function-worker.ts) is started with. */
 export interface FunctionWorkerData {

@@ -103,7 +103,7 @@ const noBareWorker = {
       NewExpression(node) {
         const { callee } = node;
         if ((callee.type === 'MemberExpression' ? callee.property.name : callee.name) !== 'Worker') return;
-        context.report({ node, message: 'Use src/process/start-worker.ts: its threads survive a shortage of files.' });
+        context.report({ node, message: 'Use src/process/worker-thread.ts: its threads survive a shortage of files.' });
       },
     };
   },

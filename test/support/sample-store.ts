@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { onTestFinished } from 'vitest';
 import { tryLock } from '../../src/process/lock.ts';
-import { startWorker } from '../../src/process/start-worker.ts';
+import { startWorker } from '../../src/process/worker-thread.ts';
 import type { DatabaseLocation } from '../../src/books/databases/database.ts';
 import type { OpenStore } from '../../src/books/store/connect-store.ts';
 import { openStore, startStoreThread, type StoreOptions } from '../../src/books/store/open-store.ts';

@@ -1,6 +1,6 @@
 // A process for the tests that kill: settles without end and prints each request id once the row is durable.
 import { tryLock } from '../../src/process/lock.ts';
-import { startWorker } from '../../src/process/start-worker.ts';
+import { startWorker } from '../../src/process/worker-thread.ts';
 import { openStore, startStoreThread } from '../../src/books/store/open-store.ts';
 import { databaseLocation } from '../../src/books/databases/database-location.ts';
 import { sampleOutcome } from './sample-outcome.ts';

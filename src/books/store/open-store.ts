@@ -32,7 +32,7 @@ const maxYoungGenerationSizeMb = 4;
 
 /**
  * Starts a thread for a store, whose modules load from now on. It keeps the process alive once a store uses it. `startWorker`: that of
- * src/process/start-worker.ts.
+ * src/process/worker-thread.ts.
  */
 export function startStoreThread(startWorker: (script: URL, options: WorkerOptions) => Worker): Worker {
   const worker = startWorker(new URL('./store-worker.ts', import.meta.url), {

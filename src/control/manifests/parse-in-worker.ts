@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StartThread } from '../../core/worker-thread.ts';
-import type { createFunctions } from './manifest-worker.ts';
-import { entryOf, type ManifestEntry, type ParseManifest } from './parse.ts';
+import { entryOf, type ManifestEntry, type ParsedDocument, parseDocuments, type ParseManifest } from './parse.ts';
 
 export interface ManifestParser {
   readonly parse: ParseManifest;
@@ -21,7 +20,7 @@ const maxHeapMb = 512;
  */
 export function startManifestParser({
   startThread,
-  module = new URL('./manifest-worker.ts', import.meta.url),
+  module = new URL(import.meta.url),
   idleMs = usualIdleMs,
 }: {
   readonly startThread: StartThread;
@@ -47,4 +46,37 @@ export function startManifestParser({
   }
 
   return { parse, close: thread.close };
+}
+
+/** Fields in one reply: copying them takes the main thread a few milliseconds. */
+const fieldsAtATime = 2_000;
+
+interface ParsedBatch {
+  readonly documents: readonly ParsedDocument[];
+  readonly isLast: boolean;
+}
+
+/** The functions of the thread: it parses a few documents at a time, and the main thread asks for the next ones. */
+export function createFunctions() {
+  let documents: Iterator<ParsedDocument> = [].values();
+
+  function next(): ParsedBatch {
+    const batch: ParsedDocument[] = [];
+    for (let fields = 0; fields < fieldsAtATime;) {
+      const { done, value } = documents.next();
+      if (done === true) return { documents: batch, isLast: true };
+      batch.push(value);
+      // A problem is small, but copying it takes some time, too.
+      fields += value.kind === 'broken' ? 10 : value.lines.size;
+    }
+    return { documents: batch, isLast: false };
+  }
+
+  return {
+    begin: (file: string, text: string) => {
+      documents = parseDocuments(file, text);
+      return next();
+    },
+    next,
+  };
 }

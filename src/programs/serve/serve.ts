@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { argumentsOf } from '../../process/held-start.ts';
-import { startWorker } from '../../process/start-worker.ts';
+import { startWorker } from '../../process/worker-thread.ts';
 import { readSettings } from '../../process/settings/read-settings.ts';
 import { type Settings, settingsSchema } from '../../process/settings/settings.ts';
 import { settingsHelp } from '../../process/settings/settings-help.ts';
