@@ -2,6 +2,7 @@ import { customResources } from '../src/control/catalog/custom-resources.ts';
 import { noticeFinalizer } from '../src/control/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/reconcilers/account-controller.ts';
 import { accountKinds } from '../src/books/core/declared-account.ts';
+import { operatorRefusals } from '../src/books/core/operator-refusals.ts';
 import { type CauseRow, causes } from '../src/core/cause.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
@@ -23,6 +24,7 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
   rights: chartRightsTable,
   kinds: kindsTable,
   causes: causesTable,
+  refusals: refusalsTable,
   alerts: alertsTable,
   'export-columns': columnsTable,
   'portal-settings': portalSettingsTable,
@@ -52,6 +54,19 @@ function causesTable(): string {
       code(reason),
       says,
       action,
+    ]),
+  );
+}
+
+/** The refusals of commands and of the admin API, each with the page that explains it. */
+function refusalsTable(): string {
+  return markdownTable(
+    ['code', 'status', 'sentence', 'explained in'],
+    Object.entries(operatorRefusals).map(([name, [status, page, sentence]]) => [
+      code(name),
+      status === undefined ? '–' : String(status),
+      sentence,
+      `[${page.replace(/\.md.*/, '')}](${page})`,
     ]),
   );
 }

@@ -1,5 +1,6 @@
 // @suite both-databases
 import { describe, expect, it } from 'vitest';
+import { operatorRefusals, type RefusalCode } from '../books/core/operator-refusals.ts';
 import {
   adminToken,
   asBrowser,
@@ -98,8 +99,9 @@ describe('errors', () => {
       [{ url: `${api}/workspaces/acme/keys?cursor=x` }, 400, 'cursor', /next_cursor/],
     ] as const) {
       const reply = await call(server, request);
-      const { error } = reply.body as { error: { message: string; type: string; field?: string } };
+      const { error } = reply.body as { error: { message: string; type: string; code: RefusalCode; field?: string } };
       expect([request.url, reply.status, error.field], error.message).toEqual([request.url, status, field]);
+      expect(operatorRefusals[error.code][0]).toBe(status);
       expect(error.message).toMatch(message);
       expect(error.message).not.toMatch(/`weir|--/);
       expect(error.type).toBe('invalid_request_error');

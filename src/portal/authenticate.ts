@@ -13,7 +13,7 @@ import {
 } from './callers.ts';
 import { rightsOfBody } from './field-rights.ts';
 import type { Portal } from './portal.ts';
-import { PortalError } from './portal-error.ts';
+import { type Refusal, refusal } from '../books/core/operator-refusals.ts';
 import { digestOf, newToken } from './secrets.ts';
 import type { NewSession, Session } from '../books/core/administration.ts';
 
@@ -26,8 +26,7 @@ const callers = new WeakMap<FastifyRequest, Caller>();
 /** The caller of a request. Throws for a route that needs no sign-in. */
 export function callerOf(request: FastifyRequest): Caller {
   const caller = callers.get(request);
-  if (caller === undefined)
-    throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');
+  if (caller === undefined) throw refusal('not_signed_in');
   return caller;
 }
 
@@ -38,7 +37,7 @@ export function callerOf(request: FastifyRequest): Caller {
 export async function authenticate(portal: Portal, request: FastifyRequest): Promise<Caller | undefined> {
   const route = `${request.method} ${request.routeOptions.url ?? ''}`;
   const access = accessTo(route);
-  if (access === undefined) throw new PortalError(404, 'There is no such path. /api/openapi.json lists them all.');
+  if (access === undefined) throw refusal('path_not_found');
   if (access === 'everyone') return undefined;
   const identity = await identify(portal, request);
   const rights = access === 'signed-in' ? [] : [access];
@@ -62,7 +61,7 @@ export async function authorizeBody(request: FastifyRequest): Promise<void> {
 
 function checkSomewhere({ grant }: Identity, rights: readonly AccessRight[]): void {
   const missing = rights.find((right) => !allowsSomewhere(grant, right));
-  if (missing !== undefined) throw new PortalError(403, refusalText(grant, missing));
+  if (missing !== undefined) throw refusal('right_missing', { why: refusalText(grant, missing) });
 }
 
 /** True: the request has the admin token. False: it has no token. Throws for another token, and counts it as a failed sign-in. */
@@ -71,11 +70,7 @@ function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
   if (token === undefined) return false;
   // The token is compared first, so that failures of others behind the same address never block the right token.
   if (isSameSecret(token, portal.adminToken)) return true;
-  throw failedSignIn(
-    portal,
-    request,
-    'This is neither the admin token nor the token of a service account. An API key signs in with POST /api/v1/session.',
-  );
+  throw failedSignIn(portal, request, refusal('token_unknown'));
 }
 
 /** For a route outside the API, where only tokens count: throws unless the request has one with this right. */
@@ -100,7 +95,7 @@ async function identify(portal: Portal, request: FastifyRequest): Promise<Identi
   if (identity !== undefined) return identity;
   const session = await sessionOf(portal, request);
   if (session !== undefined) return identityOfSession(session);
-  throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');
+  throw refusal('not_signed_in');
 }
 
 function bearerOf({ headers }: FastifyRequest): string | undefined {
@@ -115,16 +110,16 @@ async function accountOf(portal: Portal, request: FastifyRequest, token: string)
   const state = stateOfAccount(account, now);
   if (state === 'active') return account;
   const why = state === 'revoked' ? 'was revoked' : `expired at ${new Date(account.expiresAt).toISOString()}`;
-  throw failedSignIn(portal, request, `The token of the service account "${account.name}" ${why}.`);
+  throw failedSignIn(portal, request, refusal('service_account_ended', { name: account.name, why }));
 }
 
-/** Counts a failed sign-in. Returns 429 in place of 401 after too many. */
-export function failedSignIn(portal: Portal, request: FastifyRequest, message: string): PortalError {
+/** Counts a failed sign-in, and returns its refusal; after too many of them, the refusal of a blocked address. */
+export function failedSignIn(portal: Portal, request: FastifyRequest, refused: Refusal): Refusal {
   const blockedFor = portal.failedSignIns.blockedFor(request.ip);
   portal.failedSignIns.failed(request.ip);
-  if (blockedFor === undefined) return new PortalError(401, message);
+  if (blockedFor === undefined) return refused;
   portal.log.warn({ address: request.ip }, 'too many sign-ins have failed from this address');
-  return new PortalError(429, 'Too many sign-ins have failed from this address.', { retryAfterSeconds: blockedFor });
+  return refusal('sign_ins_blocked', {}, { retryAfterSeconds: blockedFor });
 }
 
 /** Checks the token of a change with a cookie. It proves that a page of the portal sent the change. */
@@ -132,7 +127,7 @@ function checkCsrf(request: FastifyRequest, session: Session): void {
   if (['GET', 'HEAD'].includes(request.method)) return;
   const given = request.headers[csrfHeader];
   if (typeof given === 'string' && isSameSecret(given, session.csrfToken)) return;
-  throw new PortalError(403, `The header ${csrfHeader} must have the csrf_token of GET /api/v1/session.`);
+  throw refusal('csrf_token_missing', { header: csrfHeader });
 }
 
 /** The session of the request's cookie, read from the database. Undefined: no cookie, or its session has ended. */
@@ -171,7 +166,7 @@ export async function beginSession(
     expiresAt: createdAt + sessionMs,
   };
   const session = await portal.store.createSession(wanted);
-  if (session === undefined) throw new PortalError(401, 'This key is not active any more, or it has expired.');
+  if (session === undefined) throw refusal('key_ended');
   reply.setCookie(cookieName(request), secret, {
     path: '/',
     httpOnly: true,

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { networkOf } from '../core/address.ts';
 import { boundHttpConnections, type ConnectionCounts, type PortBounds } from '../core/port-bounds.ts';
 import type { PortalLog } from './portal.ts';
-import { PortalError } from './portal-error.ts';
+import { refusal } from '../books/core/operator-refusals.ts';
 
 /**
  * Limits the connections of one address and of all together. Behind a trusted proxy, all connections come from the
@@ -48,7 +48,7 @@ function limitRequests(
       onRefused();
       // Closes without waiting for the rest of the body.
       reply.header('connection', 'close');
-      throw new PortalError(429, 'Too many requests of this address are under way.', { retryAfterSeconds: 1 });
+      throw refusal('address_busy', {}, { retryAfterSeconds: 1 });
     }
     underWay.set(address, ofAddress);
     reply.raw.once('close', () => {

@@ -82,6 +82,7 @@ describe('what strangers send', () => {
         error: {
           message: 'There is no such path. /api/openapi.json lists those of the API.',
           type: 'invalid_request_error',
+          code: 'path_not_found',
         },
       });
       await server.close();

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { answerError, noSuchPath } from './portal-error.ts';
+import { refusal } from '../books/core/operator-refusals.ts';
+import { answerRefusal } from './answer-refusal.ts';
 
 /** Folder of the build for files whose names are hashes of their content. */
 const assets = '/assets/';
@@ -27,7 +28,9 @@ export async function servePages(server: FastifyInstance, folder: string): Promi
   const application = join(folder, 'index.html');
   // Before any file is looked for: the library throws for some of these. Routes of the API read their own parameters.
   server.addHook('onRequest', async ({ routeOptions, url }, reply) =>
-    isOfApi(routeOptions.url ?? '') || plainPath(url) !== undefined ? undefined : answerError(reply, noSuchPath()),
+    isOfApi(routeOptions.url ?? '') || plainPath(url) !== undefined
+      ? undefined
+      : answerRefusal(reply, refusal('path_not_found')),
   );
   await server.register(fastifyStatic, {
     root: folder,
@@ -46,7 +49,7 @@ export async function servePages(server: FastifyInstance, folder: string): Promi
   );
   server.setNotFoundHandler((request, reply) => {
     const isPage = ['GET', 'HEAD'].includes(request.method) && isPagePath(request.url);
-    if (!isPage) return answerError(reply, noSuchPath());
+    if (!isPage) return answerRefusal(reply, refusal('path_not_found'));
     return existsSync(application)
       ? sendApplication(reply)
       : reply.code(503).type('text/html; charset=utf-8').send(notBuilt);

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from './callers.ts';
-import { PortalError } from './portal-error.ts';
+import { Refusal } from '../books/core/operator-refusals.ts';
 import { createPersonLimit } from './requests-of-person.ts';
 
 const callerOf = (name: string, hash: string | undefined): Caller =>
@@ -23,7 +23,7 @@ function setUp(take = createPersonLimit()) {
     const state = { raw, end: 'waits' as 'waits' | 'runs' | number };
     take(callerOf(name, session), { routeOptions: { url } } as FastifyRequest, { raw } as unknown as FastifyReply).then(
       () => (state.end = 'runs'),
-      (error: unknown) => (state.end = error instanceof PortalError ? error.status : 500),
+      (error: unknown) => (state.end = error instanceof Refusal ? error.status : 500),
     );
     return state;
   };

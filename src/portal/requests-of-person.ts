@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from './callers.ts';
-import { PortalError } from './portal-error.ts';
+import { type Refusal, refusal } from '../books/core/operator-refusals.ts';
 
 /** Requests of one session that run at a time, and of one person with all sessions. A page asks for up to eight things at once. */
 const maxOfSession = 4;
@@ -75,8 +75,7 @@ export function createPersonLimit(): (caller: Caller, request: FastifyRequest, r
   };
 }
 
-const tooMany = (what: 'requests' | 'chats'): PortalError =>
-  new PortalError(429, `Too many of your ${what} are in progress.`, { retryAfterSeconds: 1 });
+const tooMany = (what: 'requests' | 'chats'): Refusal => refusal('session_busy', { what }, { retryAfterSeconds: 1 });
 
 function leaveAtEnd(reply: FastifyReply, leave: () => void): void {
   // The caller may have left while it waited.

@@ -19,7 +19,8 @@ import { addPortalMetrics } from './metrics.ts';
 import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
-import { answerError, asInvalid, asPortalError, noSuchPath, PortalError } from './portal-error.ts';
+import { refusal } from '../books/core/operator-refusals.ts';
+import { answerRefusal, asInvalid, asRefusal } from './answer-refusal.ts';
 import { createPersonLimit } from './requests-of-person.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { catalogRoutes } from './routes/catalog.ts';
@@ -65,7 +66,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     connectionTimeout: bounds.maxIdleMs,
     http: arrivalLimits,
     // A path that cannot be decoded does not exist.
-    frameworkErrors: (_error, _request, reply) => void answerError(reply, noSuchPath()),
+    frameworkErrors: (_error, _request, reply) => void answerRefusal(reply, refusal('path_not_found')),
     // Without this, an open event stream would delay the end of the server.
     forceCloseConnections: true,
     routerOptions: { ignoreTrailingSlash: true },
@@ -81,13 +82,10 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
     // Parsing cannot be interrupted, and a megabyte of brackets takes a second.
     if (createJsonScan(bodyLimits.json).push(body)) void parse(request, body, done);
-    else
-      done(
-        new PortalError(400, `The body holds more than ${bodyLimits.json.maxValues} values, or nests them too deeply.`),
-      );
+    else done(refusal('body_too_complex', { max: bodyLimits.json.maxValues }));
   });
   server.setErrorHandler((error, request, reply) => {
-    const answer = asPortalError(error);
+    const answer = asRefusal(error);
     // An outage of the database is logged once elsewhere, not for each request.
     if (answer.status >= 500 && !(error instanceof DatabaseDown)) {
       portal.log.error(
@@ -95,7 +93,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
         'a request of the portal failed',
       );
     }
-    return answerError(reply, answer);
+    return answerRefusal(reply, answer);
   });
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
@@ -174,7 +172,8 @@ async function addApi(
 /** Refuses a NUL in an address. PostgreSQL accepts no text with NUL, so a look-up would fail instead of finding nothing. */
 async function refuseNul({ query, params }: FastifyRequest): Promise<void> {
   for (const [field, value] of [...entriesOf(query), ...entriesOf(params)]) {
-    if (String(value).includes('\0')) throw new PortalError(400, `${field}: expected text without a NUL`, { field });
+    if (String(value).includes('\0'))
+      throw refusal('field_malformed', { field, expected: 'expected text without a NUL' }, { field });
   }
 }
 

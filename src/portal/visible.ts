@@ -2,7 +2,7 @@ import type { Workspace } from '../core/account.ts';
 import type { KeyRecord } from '../books/core/administration.ts';
 import { allowsIn, refusalText, seenBy, sees } from '../books/core/rights.ts';
 import { type Caller, type Identity, subjectOf } from './callers.ts';
-import { PortalError } from './portal-error.ts';
+import { Refusal, refusal } from '../books/core/operator-refusals.ts';
 import type { PortalStore } from './store-port.ts';
 
 // A caller gets the same 404 for objects of other workspaces as for an unknown id. In a workspace of the caller, a
@@ -12,7 +12,7 @@ import type { PortalStore } from './store-port.ts';
 export async function visibleWorkspace(store: PortalStore, caller: Caller, nameOrId: string): Promise<Workspace> {
   const found = await orNone(store.findWorkspace(nameOrId));
   if (found === undefined || !sees(caller.grant, found.id)) {
-    throw new PortalError(404, `There is no workspace "${nameOrId}".`, { field: 'workspace' });
+    throw refusal('workspace_not_found', { workspace: `"${nameOrId}"` }, { field: 'workspace' });
   }
   checkRights(caller, found);
   return found;
@@ -25,7 +25,7 @@ export async function visibleKey(store: PortalStore, caller: Caller, id: string)
   // The key of a playground belongs to the portal. A person has no use for it, and changing it would break the playground.
   const isInternal = found?.isOfPlayground === true && caller.role !== 'admin';
   if (found === undefined || !isOwn || isInternal || !sees(caller.grant, found.workspaceId)) {
-    throw new PortalError(404, `There is no key with the id "${id}".`, { field: 'key' });
+    throw refusal('key_not_found', { id }, { field: 'key' });
   }
   checkRights(caller, { id: found.workspaceId, name: found.workspaceName });
   return found;
@@ -36,8 +36,7 @@ export async function changeableKey(store: PortalStore, caller: Caller, id: stri
   const found = await visibleKey(store, caller, id);
   if (!mayChange(caller, found)) {
     const where = { id: found.workspaceId, name: found.workspaceName };
-    const whose = 'This key was made by someone else.';
-    throw new PortalError(403, `${whose} ${refusalText(caller.grant, 'keys:change', where)}`);
+    throw refusal('key_of_another', { why: refusalText(caller.grant, 'keys:change', where) });
   }
   return found;
 }
@@ -49,17 +48,14 @@ export function mayChange(caller: Identity, { workspaceId, maker }: Pick<KeyReco
 
 function checkRights({ grant, rights }: Caller, where: { readonly id: string; readonly name: string }): void {
   const missing = rights.find((right) => !allowsIn(grant, right, where.id));
-  if (missing !== undefined) throw new PortalError(403, refusalText(grant, missing, where));
+  if (missing !== undefined) throw refusal('right_missing', { why: refusalText(grant, missing, where) });
 }
 
-async function orNone<Found>(looking: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await looking;
-  } catch (error) {
-    if (error instanceof Error && 'kind' in error && error.kind === 'not-found') return undefined;
+const orNone = <Found>(looking: Promise<Found>): Promise<Found | undefined> =>
+  looking.catch((error: unknown) => {
+    if (error instanceof Refusal && error.status === 404) return undefined;
     throw error;
-  }
-}
+  });
 
 /**
  * The workspace of a list: the named one, if the caller may see it. Without a name, a caller of all workspaces gets all
@@ -75,5 +71,5 @@ export async function workspaceAsked(
   if (all === undefined) return undefined;
   const [only, other] = all.filter((id) => caller.rights.every((right) => allowsIn(caller.grant, right, id)));
   if (only !== undefined && other === undefined) return only;
-  throw new PortalError(400, 'workspace: expected one of your workspaces.', { field: 'workspace' });
+  throw refusal('workspace_needed');
 }

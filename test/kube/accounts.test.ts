@@ -278,11 +278,11 @@ test('what an object declares is changed only there, unless it does not manage i
   const { id } = await statusOf('apikeys', 'search-prod');
   const suspend = () => ledger.accounts.changeKey(String(id), { status: 'suspended' }, by);
   await expect(suspend()).rejects.toMatchObject({
-    kind: 'conflict',
+    code: 'declared_by_object',
     message: expect.stringContaining(`ApiKey "search-prod" in namespace "${namespace}" declares this`),
   });
   const limit = () => ledger.accounts.changeWorkspace('search-team', { maxInFlight: 1 }, by);
-  await expect(limit()).rejects.toMatchObject({ kind: 'conflict' });
+  await expect(limit()).rejects.toMatchObject({ code: 'declared_by_object' });
   for (const [plural, name] of [
     ['apikeys', 'search-prod'],
     ['workspaces', 'search-team'],

@@ -1,4 +1,5 @@
-import { type Authorship, Refusal } from '../../src/books/core/administration.ts';
+import type { Authorship } from '../../src/books/core/administration.ts';
+import { Refusal } from '../../src/books/core/operator-refusals.ts';
 import { creditWorkspace } from '../../src/books/accounts/credits.ts';
 import { changeKey } from '../../src/books/accounts/change-keys.ts';
 import { createKey } from '../../src/books/accounts/keys.ts';

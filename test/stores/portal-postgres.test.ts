@@ -36,7 +36,13 @@ it('the portal starts while PostgreSQL is away, says so, and goes on by itself w
       const { status, text } = await get(path);
       expect([path, status, JSON.parse(text)]).toEqual([
         ...[path, 503],
-        { error: { message: expect.stringContaining('database does not answer'), type: 'service_error' } },
+        {
+          error: {
+            message: expect.stringContaining('database does not answer'),
+            type: 'service_error',
+            code: 'database_down',
+          },
+        },
       ]);
     }
     // The pages and what needs no database are there.

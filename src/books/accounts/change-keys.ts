@@ -1,7 +1,8 @@
 import type { Kysely, Transaction, Updateable } from 'kysely';
 import { changedFields } from '../../core/account-field.ts';
 import { keyFields } from '../../core/account.ts';
-import { type AuditAction, type Authorship, type KeyChange, type KeyRecord, Refusal } from '../core/administration.ts';
+import type { AuditAction, Authorship, KeyChange, KeyRecord } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { columnsOf } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
 import { refuseDeclared } from './declarations.ts';
@@ -39,13 +40,7 @@ export async function changeLockedKey(
 ): Promise<KeyRecord> {
   let key = await lockKey(transaction, id);
   const { status = key.status } = wanted;
-  if (key.status === 'revoked' && status !== 'revoked') {
-    throw new Refusal(`The key "${id}" was revoked, and that is final.`, {
-      kind: 'conflict',
-      hint: '`weir key create` makes a new one.',
-      field: 'status',
-    });
-  }
+  if (key.status === 'revoked' && status !== 'revoked') throw refusal('key_revoked', { id });
   for (const { action, columns } of changesOf(wanted, by)) {
     await transaction.updateTable('keys').set(columns).where('id', '=', id).execute();
     const after = await findKey(transaction, id);

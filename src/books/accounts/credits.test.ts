@@ -1,8 +1,8 @@
 // @suite both-databases
 import { describe, expect, it } from 'vitest';
+import { Refusal } from '../core/operator-refusals.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
-import { Refusal } from '../core/administration.ts';
 import { maxBalance } from '../../core/money.ts';
 import { addCredit, pageOfCredits } from './credits.ts';
 import { writeReservations } from './reservations.ts';
@@ -33,7 +33,7 @@ describe('a credit with an idempotency key', () => {
     expect(refusal).toBeInstanceOf(Refusal);
     expect(refusal).toMatchObject({
       message: 'Another credit was added with this idempotency key.',
-      ...{ kind: 'conflict', field: 'idempotency-key' },
+      ...{ code: 'idempotency_key_reused', field: 'idempotency-key' },
     });
     expect((await findWorkspace(queries, 'acme')).balance).toBe(5n);
   });
@@ -106,7 +106,7 @@ it.each([
     (error: unknown) => error,
   );
   expect(refusal).toBeInstanceOf(Refusal);
-  expect(refusal).toMatchObject({ kind: 'invalid', field, sentence, message: `${sentence} ${hint}`.trim() });
+  expect(refusal).toMatchObject({ status: 400, field, sentence, message: `${sentence} ${hint}`.trim() });
 });
 
 it('a correction may take all that is left, of an overdrawn workspace nothing', async () => {

@@ -7,9 +7,9 @@ import {
   type NewCredit,
   type Page,
   type PageRequest,
-  Refusal,
   cutPage,
 } from '../core/administration.ts';
+import { type Refusal, refusal } from '../core/operator-refusals.ts';
 import { formatUsd, maxBalance, type Money } from '../../core/money.ts';
 import { fieldsOfRow } from '../databases/account-columns.ts';
 import { afterCursor, cursorOf } from '../databases/page-cursor.ts';
@@ -103,10 +103,7 @@ async function findRepeated(
     .executeTakeFirst();
   if (row === undefined) return undefined;
   if (row.amount === amount && (row.note ?? undefined) === note) return creditOf(row);
-  throw new Refusal('Another credit was added with this idempotency key.', {
-    kind: 'conflict',
-    field: 'idempotency-key',
-  });
+  throw refusal('idempotency_key_reused');
 }
 
 /** A credit by its id, with the id of its workspace. Throws an Error if there is none. */
@@ -139,16 +136,9 @@ export async function pageOfCredits(
 const creditOf = (row: Selectable<Schema['credits']>): CreditRecord => fieldsOfRow(creditFields, row);
 
 function noteOf({ amount, note = '' }: NewCredit): string | undefined {
-  if (amount === 0n) {
-    throw new Refusal('A credit must be more than 0 USD, or less than 0 for a correction.', { field: 'amount' });
-  }
+  if (amount === 0n) throw refusal('credit_zero');
   const text = oneLine(note, { what: 'A note', max: creditFields.note.maxLength, field: 'note' });
-  if (amount < 0n && text === undefined) {
-    throw new Refusal('A correction takes money from a workspace: say why with a note.', {
-      hint: 'With the command: --note TEXT.',
-      field: 'note',
-    });
-  }
+  if (amount < 0n && text === undefined) throw refusal('correction_without_note');
   return text;
 }
 
@@ -163,8 +153,5 @@ function beyondBooks(
 ): Refusal {
   const held =
     reserved > 0n ? `, and $${formatUsd(reserved)} is reserved for requests under way. Wait until they have ended` : '';
-  return new Refusal(
-    `A correction of ${dollars(amount)} is more than the books allow: the balance of "${name}" is ${dollars(balance)}${held}.`,
-    { field: 'amount' },
-  );
+  return refusal('correction_too_large', { name, amount: dollars(amount), balance: dollars(balance), reserved: held });
 }

@@ -1,5 +1,6 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import { type Authorship, Refusal } from '../core/administration.ts';
+import type { Authorship } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import type { AccountKind, AccountObjectName, Declaration, Declarer } from '../core/declared-account.ts';
 import type { Schema } from '../databases/schema.ts';
 
@@ -47,11 +48,7 @@ export async function refuseDeclared(
   const declared = await declarationOf(transaction, accountId);
   if (declared?.isLocked !== true) return;
   const { kind, namespace, name } = declared;
-  throw new Refusal(
-    `${kind} "${name}" in namespace "${namespace}" declares this, so it can be changed only there. ` +
-      'With its annotation weir.dev/managed: "false" it can be changed here.',
-    { kind: 'conflict' },
-  );
+  throw refusal('declared_by_object', { kind, namespace, name });
 }
 
 interface DeclaredAccount {

@@ -153,11 +153,11 @@ it('gives a workspace and a key the thresholds of their objects, and the default
     ],
   ]);
   await expect(setWorkspaceThresholds(queries, workspace.id, [50], sampleAuthor)).rejects.toMatchObject({
-    kind: 'conflict',
+    code: 'declared_by_object',
   });
   const [key] = await listKeys(queries, workspace);
   await expect(setKeyThresholds(queries, key?.id ?? '', [50], sampleAuthor)).rejects.toMatchObject({
-    kind: 'conflict',
+    code: 'declared_by_object',
   });
 });
 
@@ -177,11 +177,11 @@ it('lets only the controller change what an object declares, until the object is
   const { queries, wanted } = await begin();
   const declared = await declareKey(queries, object, wanted('a'), by);
   const id = declared.kind === 'declared' ? declared.id : '';
-  const refusal = { kind: 'conflict', message: expect.stringContaining('ApiKey "prod" in namespace "team"') };
+  const refusal = { code: 'declared_by_object', message: expect.stringContaining('ApiKey "prod" in namespace "team"') };
   await expect(changeKey(queries, id, { status: 'revoked' }, sampleAuthor)).rejects.toMatchObject(refusal);
   await expect(changeKey(queries, id, { budget: undefined }, sampleAuthor)).rejects.toMatchObject(refusal);
   await expect(changeWorkspace(queries, 'team_prod', { status: 'suspended' }, sampleAuthor)).rejects.toMatchObject({
-    kind: 'conflict',
+    code: 'declared_by_object',
   });
   await addCredit(queries, 'team_prod', { amount: 5n, note: undefined }, sampleAuthor);
   expect(await declarationsOf(queries, [id])).toEqual(
@@ -218,7 +218,7 @@ it('gives no workspace the id of another as its name', async () => {
   const { queries, workspace } = await begin();
   const twin = { namespace: 'ws', name: workspace.id.slice(3), isManaging: true };
   const named = (ledgerName: string) => declareWorkspace(queries, twin, { ledgerName, ...settings }, by);
-  await expect(named(workspace.id)).rejects.toMatchObject({ kind: 'conflict' });
+  await expect(named(workspace.id)).rejects.toMatchObject({ code: 'workspace_name_is_id' });
   expect(await findWorkspace(queries, workspace.id)).toMatchObject({ name: 'team_prod' });
   expect(await named(`${workspace.id}x`)).toMatchObject({ isNew: true });
 });

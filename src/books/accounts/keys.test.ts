@@ -92,10 +92,10 @@ describe('keys', () => {
     [
       'that is missing',
       'key_1',
-      { kind: 'not-found', sentence: 'There is no key with the id "key_1".' },
+      { code: 'key_not_found', sentence: 'There is no key with the id "key_1".' },
       'list` shows them all.',
     ],
-    ['that was revoked', undefined, { kind: 'conflict', field: 'status' }, 'create` makes a new one.'],
+    ['that was revoked', undefined, { code: 'key_revoked', field: 'status' }, 'create` makes a new one.'],
   ])('name what to do about one %s', async (_, id, refusal, hint) => {
     const { queries, key } = await sampleDatabase();
     await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);

@@ -11,9 +11,9 @@ import {
   type NewKey,
   type Page,
   type PageRequest,
-  Refusal,
   cutPage,
 } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import type { DeclaredKey } from '../core/declared-account.ts';
 import { listBounds } from '../../core/limits.ts';
 import { shownFields } from '../core/shown.ts';
@@ -187,10 +187,7 @@ export async function lockKey(transaction: Transaction<Schema>, id: string): Pro
 /** Finds a key by its id. Throws a `Refusal` when there is none. */
 export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
   const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
-  if (!row) {
-    const hint = '`weir key list` shows them all.';
-    throw new Refusal(`There is no key with the id "${id}".`, { kind: 'not-found', hint });
-  }
+  if (!row) throw refusal('key_not_found', { id });
   return recordOf(row);
 }
 
@@ -255,9 +252,7 @@ export function checkedDetails<Details extends KeyDetails>(details: Details, { a
   const { name, expiresAt } = details;
   // An object declares a state, and it goes on declaring it when the moment has passed.
   if (expiresAt !== undefined && expiresAt <= now && actor.kind !== 'controller') {
-    throw new Refusal(`A key cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`, {
-      field: 'expires_at',
-    });
+    throw refusal('expiry_passed', { what: 'A key', moment: new Date(expiresAt).toISOString() });
   }
   if (name === undefined) return details;
   const { maxLength: max } = keyFields.name;

@@ -1,8 +1,8 @@
 // @suite both-databases
 import type { KyselyPlugin } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { Refusal } from '../core/operator-refusals.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
-import { Refusal } from '../core/administration.ts';
 import { listBounds } from '../../core/limits.ts';
 import { changeKey } from './change-keys.ts';
 import { prepareKey } from './declared-keys.ts';
@@ -133,7 +133,7 @@ describe('a list that a tenant can make longer', () => {
     await row.add(sample, 'last');
     const refused = row.add(sample, 'beyond');
     await expect(refused).rejects.toBeInstanceOf(Refusal);
-    await expect(refused).rejects.toMatchObject({ kind: 'conflict', field: row.field });
+    await expect(refused).rejects.toMatchObject({ code: 'list_full', field: row.field });
     await expect(refused).rejects.toThrow(` has at most ${max} `);
   });
 
@@ -191,7 +191,7 @@ describe('a list that a tenant can make longer', () => {
     await inParts(tags, (some) => queries.insertInto('ledger_tags').values(some).execute());
     const set = (tag: string) => setTagBudget(queries, 'acme', { tag, budget }, sampleAuthor);
     await set('team=last');
-    await expect(set('team=beyond')).rejects.toMatchObject({ kind: 'conflict', field: 'tag' });
+    await expect(set('team=beyond')).rejects.toMatchObject({ code: 'list_full', field: 'tag' });
     await set('team=t1');
     // Removing what is not there adds no tag.
     const removed = setTagBudget(queries, 'acme', { tag: 'team=beyond', budget: undefined }, sampleAuthor);

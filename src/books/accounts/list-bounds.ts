@@ -1,5 +1,5 @@
 import type { SelectQueryBuilder } from 'kysely';
-import { Refusal } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import type { Schema } from '../databases/schema.ts';
 
 interface BoundedList {
@@ -26,6 +26,5 @@ export function refuseBeyond(
   max: number,
   { list, entries, field, remedy = 'Remove one first.' }: BoundedList,
 ): void {
-  if (size < max) return;
-  throw new Refusal(`${list} has at most ${max} ${entries}. ${remedy}`, { kind: 'conflict', field });
+  if (size >= max) throw refusal('list_full', { list, max, entries, remedy }, { field });
 }

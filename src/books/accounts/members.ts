@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { type Actor, type AuditAction, type Authorship, type NewSession, Refusal } from '../core/administration.ts';
+import type { Actor, AuditAction, Authorship, NewSession } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { listBounds } from '../../core/limits.ts';
 import { memberAddress, memberFields, type MemberRecord, type NewMember } from '../core/membership.ts';
 import type { WorkspaceRole } from '../core/rights.ts';
@@ -42,9 +43,7 @@ export async function inviteMember(
   by: Authorship,
 ): Promise<MemberRecord> {
   const address = memberAddress(wanted.address);
-  if (address === undefined) {
-    throw new Refusal('expected an e-mail address such as ada@example.com', { field: 'address' });
-  }
+  if (address === undefined) throw refusal('address_malformed');
   return queries.transaction().execute(async (transaction) => {
     const { id: workspaceId, name } = await lockWorkspace(transaction, workspace);
     const known = await transaction
@@ -53,8 +52,7 @@ export async function inviteMember(
       .where('workspace_id', '=', workspaceId)
       .execute();
     if (known.some((row) => row.source === 'invitation' && row.address === address)) {
-      const sentence = `${address} is a member of "${name}" already. Change the role instead.`;
-      throw new Refusal(sentence, { kind: 'conflict', field: 'address' });
+      throw refusal('member_exists', { address, workspace: name });
     }
     // The list shows them all at once.
     refuseBeyond(known.length, listBounds.maxMembers, { list: 'A workspace', entries: 'members', field: 'address' });
@@ -111,22 +109,14 @@ async function changeable(
   { workspaceId, id }: Pick<MemberRecord, 'workspaceId' | 'id'>,
   wanted: WorkspaceRole | undefined,
 ): Promise<Selectable<Schema['members']>> {
-  const { name } = await lockWorkspace(transaction, workspaceId);
+  const { name: workspace } = await lockWorkspace(transaction, workspaceId);
   const rows = await transaction.selectFrom('members').selectAll().where('workspace_id', '=', workspaceId).execute();
   const row = rows.find((one) => one.id === id);
-  if (row === undefined) {
-    throw new Refusal(`There is no member with the id "${id}" in "${name}".`, { kind: 'not-found', field: 'member' });
-  }
+  if (row === undefined) throw refusal('member_not_found', { id, workspace });
   const who = row.address ?? row.name ?? row.id;
-  if (row.source === 'group') {
-    const sentence = `${who} is in "${name}" by a group of the identity provider. Change the groups there.`;
-    throw new Refusal(sentence, { kind: 'conflict', field: 'member' });
-  }
+  if (row.source === 'group') throw refusal('member_of_group', { who, workspace });
   const isLast = row.role === 'owner' && !rows.some((one) => one.role === 'owner' && one.id !== id);
-  if (isLast && wanted !== 'owner') {
-    const sentence = `${who} is the last owner of "${name}". Make another member an owner first.`;
-    throw new Refusal(sentence, { kind: 'conflict', field: 'member' });
-  }
+  if (isLast && wanted !== 'owner') throw refusal('last_owner', { who, workspace });
   return row;
 }
 

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
-import { type Authorship, type KeyRecord, Refusal } from '../core/administration.ts';
+import type { Authorship, KeyRecord } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import type { Schema } from '../databases/schema.ts';
 import { inheritSpending } from './budget-spending.ts';
 import { refuseDeclared } from './declarations.ts';
@@ -68,7 +69,5 @@ function refuseUnusable({ id, status, expiresAt, isOfPlayground }: KeyRecord, { 
       : expiresAt !== undefined && expiresAt <= now
         ? 'has expired'
         : undefined;
-  if (why === undefined) return;
-  const hint = '`weir key create` makes a new one.';
-  throw new Refusal(`The key "${id}" ${why}, so it cannot be replaced.`, { kind: 'conflict', hint });
+  if (why !== undefined) throw refusal('key_not_replaceable', { id, why });
 }

@@ -1,5 +1,6 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import { type AuditAction, type Authorship, Refusal } from '../core/administration.ts';
+import type { AuditAction, Authorship } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { listBounds } from '../../core/limits.ts';
 import { scopes } from '../core/rights.ts';
 import { type NewServiceAccount, type ServiceAccount, serviceAccountFields } from '../core/service-account.ts';
@@ -26,20 +27,17 @@ export async function createServiceAccount(
 ): Promise<{ readonly account: ServiceAccount; readonly token: string }> {
   const { name, expiresAt } = wanted;
   if (!namePattern.test(name)) {
-    const sentence = `"${name}" cannot be the name of a service account: letters, digits, ".", "_" and "-", at most 64.`;
-    throw new Refusal(sentence, { field: 'name' });
+    const form = 'letters, digits, ".", "_" and "-", at most 64';
+    throw refusal('name_malformed', { name, what: 'a service account', form });
   }
-  if (wanted.scopes.length === 0) throw new Refusal('A service account needs a scope.', { field: 'scopes' });
-  if (wanted.workspaces?.length === 0) {
-    throw new Refusal('A service account needs a workspace, or all.', { field: 'workspaces' });
-  }
+  if (wanted.scopes.length === 0) throw refusal('service_account_without_scope');
+  if (wanted.workspaces?.length === 0) throw refusal('service_account_without_workspace');
   // As many as there may be are fine: one more is refused.
   refuseBeyond((wanted.workspaces?.length ?? 1) - 1, listBounds.maxServiceAccountWorkspaces, {
     ...{ list: 'A service account', entries: 'workspaces', field: 'workspaces' },
   });
   if (expiresAt <= by.now) {
-    const sentence = `A service account cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`;
-    throw new Refusal(sentence, { field: 'expires_at' });
+    throw refusal('expiry_passed', { what: 'A service account', moment: new Date(expiresAt).toISOString() });
   }
   const token = newToken();
   return queries.transaction().execute(async (transaction) => {
@@ -58,10 +56,7 @@ export async function createServiceAccount(
       .values(row)
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
-    if (inserted.numInsertedOrUpdatedRows !== 1n) {
-      const sentence = `There is already a service account named "${name}". Revoke it first, or take another name.`;
-      throw new Refusal(sentence, { kind: 'conflict', field: 'name' });
-    }
+    if (inserted.numInsertedOrUpdatedRows !== 1n) throw refusal('service_account_exists', { name });
     const account = accountOf(row);
     await record(transaction, { action: 'service-account.create', before: undefined, after: account }, by);
     return { account, token };
@@ -108,10 +103,7 @@ export async function revokeServiceAccount(
       .execute();
     // A name may have been used before, by accounts that are revoked.
     const row = rows.find(({ revoked_at: revokedAt }) => revokedAt === null) ?? rows[0];
-    if (row === undefined) {
-      const hint = '`weir service-account list` shows them all.';
-      throw new Refusal(`There is no service account "${nameOrId}".`, { kind: 'not-found', hint });
-    }
+    if (row === undefined) throw refusal('service_account_not_found', { account: nameOrId });
     if (row.revoked_at !== null) return accountOf(row);
     const change = { revoked_at: BigInt(by.now) };
     await transaction

@@ -1,8 +1,8 @@
 // @suite both-databases
 import { expect, it } from 'vitest';
+import { Refusal } from '../core/operator-refusals.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
-import { Refusal } from '../core/administration.ts';
 import { listAudit } from './audit.ts';
 import { findCredential } from './find-credentials.ts';
 import { listTagBudgets, setTagBudget } from './tag-budgets.ts';

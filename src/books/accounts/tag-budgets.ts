@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { type TagBudget, tagBudgetFields, type TagBudgetRecord } from '../../core/account.ts';
-import { type Authorship, type Budget, Refusal } from '../core/administration.ts';
+import type { Authorship, Budget } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { defaultThresholds, type Thresholds } from '../../core/alert.ts';
 import { listBounds } from '../../core/limits.ts';
 import { shownBudget } from '../core/field-kinds.ts';
@@ -36,7 +37,7 @@ export async function setTagBudget(
   by: Authorship,
 ): Promise<readonly TagBudgetRecord[]> {
   const tag = tagOf(text);
-  if (tag === undefined) throw new Refusal(`"${text}" is no tag: expected ${tagForm}.`, { field: 'tag' });
+  if (tag === undefined) throw refusal('tag_malformed', { tag: text, form: tagForm });
   return queries.transaction().execute(async (transaction) => {
     const { id: workspaceId } = await lockWorkspace(transaction, nameOrId);
     const known = await numberOf(transaction, workspaceId, tag);

@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import { checkThresholds, type Thresholds, thresholdsForm } from '../../core/alert.ts';
-import { type Authorship, Refusal } from '../core/administration.ts';
+import type { Authorship } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { refuseDeclared } from './declarations.ts';
@@ -76,7 +77,7 @@ export async function storeThresholds(
 ): Promise<Thresholds | undefined> {
   const wanted = percents && checkThresholds(percents);
   if (percents !== undefined && wanted === undefined) {
-    throw new Refusal(`Thresholds are ${thresholdsForm}.`, { field: 'thresholds' });
+    throw refusal('thresholds_malformed', { form: thresholdsForm });
   }
   if (wanted === undefined) await transaction.deleteFrom('thresholds').where('object_id', '=', objectId).execute();
   else {

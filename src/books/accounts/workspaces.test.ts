@@ -1,12 +1,12 @@
 // @suite both-databases
 import { describe, expect, it } from 'vitest';
+import { Refusal } from '../core/operator-refusals.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { maxBalance, type Money, parseUsd } from '../../core/money.ts';
 import { writeReservations } from './reservations.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import { creditWorkspace } from './credits.ts';
-import { Refusal } from '../core/administration.ts';
 import { listAudit } from './audit.ts';
 import {
   changeWorkspace,
@@ -80,9 +80,9 @@ describe('workspaces', () => {
   });
 
   it.each([
-    ['a name that is taken', { name: 'acme' }, { kind: 'conflict', field: 'name' }],
-    ['a name that cannot be one', { name: 'a b' }, { kind: 'invalid', field: 'name' }],
-    ['more than a workspace holds', { credit: maxBalance + 1n }, { kind: 'invalid', field: 'amount' }],
+    ['a name that is taken', { name: 'acme' }, { code: 'workspace_exists', field: 'name' }],
+    ['a name that cannot be one', { name: 'a b' }, { code: 'name_malformed', field: 'name' }],
+    ['more than a workspace holds', { credit: maxBalance + 1n }, { code: 'balance_full', field: 'amount' }],
   ])('are refused with %s, and the field is named', async (_, fault, refusal) => {
     const { queries } = await sampleDatabase();
     const failure = await createWorkspace(queries, { ...wanted, name: 'other', ...fault }, sampleAuthor).catch(
@@ -99,7 +99,7 @@ describe('workspaces', () => {
       changeWorkspace(queries, 'x', { status: 'active' }, sampleAuthor),
     ]) {
       await expect(failing).rejects.toMatchObject({
-        ...{ kind: 'not-found', sentence: 'There is no workspace named "x".' },
+        ...{ code: 'workspace_not_found', sentence: 'There is no workspace named "x".' },
         message: 'There is no workspace named "x". `weir workspace list` shows them all.',
       });
     }

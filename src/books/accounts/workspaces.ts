@@ -11,10 +11,10 @@ import {
   type NewWorkspace,
   type Page,
   type PageRequest,
-  Refusal,
   type WorkspaceSettings,
   cutPage,
 } from '../core/administration.ts';
+import { type Refusal, refusal } from '../core/operator-refusals.ts';
 import { formatUsd, maxBalance, type Money } from '../../core/money.ts';
 import { isOneLine } from '../../core/one-line.ts';
 import { shownFields } from '../core/shown.ts';
@@ -35,10 +35,8 @@ export async function createWorkspace(
 ): Promise<Workspace> {
   const { name, credit } = wanted;
   if (!namePattern.test(name) || idPattern.test(name)) {
-    throw new Refusal(
-      `"${name}" cannot be the name of a workspace: it takes 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or a digit.`,
-      { field: 'name' },
-    );
+    const form = 'it takes 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or a digit';
+    throw refusal('name_malformed', { name, what: 'a workspace', form });
   }
   if (credit > maxBalance) throw pastCap(name, credit);
   return queries.transaction().execute((transaction) => insertWorkspace(transaction, wanted, by));
@@ -53,7 +51,7 @@ export async function insertWorkspace(
   { name, credit, ...settings }: NewWorkspace,
   by: Authorship,
 ): Promise<Workspace> {
-  if (idPattern.test(name)) throw new Refusal(`"${name}" has the form of an id.`, { kind: 'conflict', field: 'name' });
+  if (idPattern.test(name)) throw refusal('workspace_name_is_id', { name });
   const row = {
     id: newId('ws'),
     name,
@@ -68,9 +66,7 @@ export async function insertWorkspace(
     .values(row)
     .onConflict((conflict) => conflict.column('name').doNothing())
     .executeTakeFirst();
-  if (inserted !== 1n) {
-    throw new Refusal(`There is already a workspace named "${name}".`, { kind: 'conflict', field: 'name' });
-  }
+  if (inserted !== 1n) throw refusal('workspace_exists', { name });
   if (credit > 0n) {
     await insertCredit(transaction, { workspaceId: row.id, amount: credit, note: undefined, now: by.now });
   }
@@ -137,8 +133,7 @@ function nameColumn(nameOrId: string): 'id' | 'name' {
 
 function noWorkspace(nameOrId: string): Refusal {
   const named = nameColumn(nameOrId) === 'id' ? 'with the id' : 'named';
-  const hint = '`weir workspace list` shows them all.';
-  return new Refusal(`There is no workspace ${named} "${nameOrId}".`, { kind: 'not-found', hint });
+  return refusal('workspace_not_found', { workspace: `${named} "${nameOrId}"` });
 }
 
 /** Changes settings of a workspace in one transaction: all of them or none. Requests that are under way go on. */
@@ -257,10 +252,7 @@ export async function insertCredit(
 }
 
 export function pastCap(name: string, balance: Money): Refusal {
-  return new Refusal(
-    `The balance of "${name}" would be $${formatUsd(balance)}; a workspace holds at most $${formatUsd(maxBalance)}.`,
-    { field: 'amount' },
-  );
+  return refusal('balance_full', { name, sum: `$${formatUsd(balance)}`, max: `$${formatUsd(maxBalance)}` });
 }
 
 /**
@@ -272,9 +264,7 @@ export function oneLine(
   { what, max, field }: { readonly what: string; readonly max: number; readonly field: string },
 ): string | undefined {
   const trimmed = text.trim();
-  if (trimmed.length > max || !isOneLine(trimmed)) {
-    throw new Refusal(`${what} must be one line of at most ${max} characters.`, { field });
-  }
+  if (trimmed.length > max || !isOneLine(trimmed)) throw refusal('text_malformed', { what, max }, { field });
   return trimmed === '' ? undefined : trimmed;
 }
 

@@ -299,34 +299,3 @@ export interface Session extends AccountValues<typeof sessionFields> {
 
 /** A session that begins. Its roles also come from invitations, which are read with it. */
 export type NewSession = Omit<Session, 'roles'>;
-
-type RefusalKind = 'invalid' | 'not-found' | 'conflict';
-
-/** An operator's command that cannot be done as asked. The message is a sentence for the operator. */
-export class Refusal extends Error {
-  readonly kind: RefusalKind;
-  /** The sentence without the part that only the command line can use. */
-  readonly sentence: string;
-  /** The field at fault, by its name in the admin API. Undefined if no field is at fault. */
-  readonly field: string | undefined;
-
-  constructor(
-    sentence: string,
-    {
-      kind = 'invalid',
-      hint,
-      field,
-    }: {
-      readonly kind?: RefusalKind;
-      /** What the command line adds to the sentence. */
-      readonly hint?: string;
-      readonly field?: string;
-    } = {},
-  ) {
-    super(hint === undefined ? sentence : `${sentence} ${hint}`);
-    this.name = 'Refusal';
-    this.kind = kind;
-    this.sentence = sentence;
-    this.field = field;
-  }
-}

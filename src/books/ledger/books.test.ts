@@ -1,12 +1,12 @@
 // @suite both-databases
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
+import { Refusal } from '../core/operator-refusals.ts';
 import { databaseKind, sampleAuthor, sampleDatabase } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { parseUsd } from '../../core/money.ts';
 import { listAudit } from '../accounts/audit.ts';
 import { verifyLedger } from './verify-ledger.ts';
-import { Refusal } from '../core/administration.ts';
 import { creditWorkspace } from '../accounts/credits.ts';
 import { findWorkspace } from '../accounts/workspaces.ts';
 

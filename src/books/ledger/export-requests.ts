@@ -2,7 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { keptSince } from './kept-since.ts';
 import { usageOfFilter } from './ledger-filter.ts';
-import { type LedgerFilter, Refusal } from '../core/administration.ts';
+import type { LedgerFilter } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { type Range, rangeOf, readRange } from './read-requests.ts';
 import type { Schema } from '../databases/schema.ts';
 import { periodMs } from './usage-rollup.ts';
@@ -41,20 +42,14 @@ export async function* exportRequests(
       .setIsolationLevel('repeatable read')
       .execute(async (transaction) => {
         const kept = await keptSince(transaction);
-        if (kept > keptAtFirst && kept > from) throw droppedMeanwhile(kept);
+        if (kept > keptAtFirst && kept > from)
+          throw refusal('requests_dropped', { since: new Date(kept).toISOString() });
         return readPage(transaction, { filter, ...rest, kept, pageRows });
       });
     if (page === undefined) return;
     if (page.requests.length > 0) yield page.requests;
     rest = { ...rest, from: page.to };
   }
-}
-
-function droppedMeanwhile(kept: number): Refusal {
-  const since = new Date(kept).toISOString();
-  return new Refusal(
-    `Requests before ${since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since ${since} for those that are kept.`,
-  );
 }
 
 interface PageQuery extends Range {

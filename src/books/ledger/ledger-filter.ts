@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type LedgerFilter, Refusal, type UsageDimension } from '../core/administration.ts';
+import type { LedgerFilter, UsageDimension } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { kindCodes, periodMs, type UsageTable } from './usage-rollup.ts';
 
 const hourMs = periodMs.usage_hours;
@@ -42,7 +43,7 @@ interface Source extends Part {
 export function sourcesOf(filter: LedgerFilter, dimensions: readonly UsageDimension[]): readonly Source[] {
   const isOfFilter = usageOfFilter(filter);
   if (!dimensions.includes('tag')) {
-    if (filter.tagName !== undefined) throw badTag('A name of a tag groups only by the dimension `tag`.');
+    if (filter.tagName !== undefined) throw refusal('tag_name_unused');
     return partsOf(filter, dimensions.includes('hour')).map((part) => ({
       ...part,
       tag: sql`0`,
@@ -51,9 +52,9 @@ export function sourcesOf(filter: LedgerFilter, dimensions: readonly UsageDimens
     }));
   }
   const { tagName, since = 0, until = 0, workspaceId } = filter;
-  if (tagName === undefined) throw badTag('A report by tag groups by the values of one tag: expected its name.');
+  if (tagName === undefined) throw refusal('tag_name_missing');
   if (dimensions.includes('hour') || since % dayMs !== 0 || until % dayMs !== 0) {
-    throw new Refusal('Tags are counted by days: expected whole UTC days, and no hours.', { field: 'by' });
+    throw refusal('tag_report_not_whole_days');
   }
   const ofWorkspace = workspaceId === undefined ? sql`` : sql` and workspace_id = ${workspaceId}`;
   const isOfName = sql`${isOfFilter} and tag in (select number from ledger_tags where name = ${tagName}${ofWorkspace})`;
@@ -65,10 +66,6 @@ export function sourcesOf(filter: LedgerFilter, dimensions: readonly UsageDimens
       { ...tagged, tag: sql`0`, times: -1 },
     ] as const;
   });
-}
-
-function badTag(message: string): Refusal {
-  return new Refusal(message, { hint: 'Give both `tag` among the dimensions and the name of a tag.', field: 'tag' });
 }
 
 /** Beyond every period that a column of 32 bits can hold. */

@@ -4,7 +4,7 @@ import type { SettledRequest } from '../../core/settled-request.ts';
 import { keptSince } from './kept-since.ts';
 import { cutPage, type LedgerFilter, type Page, type PageRequest } from '../core/administration.ts';
 import { usageOfFilter } from './ledger-filter.ts';
-import { badCursor } from '../databases/page-cursor.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { type PackedId, packId, startOf } from '../core/packed-id.ts';
 import { type RangeQuery, rangeOf, readRange } from './read-requests.ts';
 import type { Schema } from '../databases/schema.ts';
@@ -43,7 +43,7 @@ export async function pageOfRequests(
   filter: LedgerFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<SettledRequest>> {
-  if (cursor !== undefined && !/^[0-9a-f]{32}$/.test(cursor)) throw badCursor();
+  if (cursor !== undefined && !/^[0-9a-f]{32}$/.test(cursor)) throw refusal('cursor_malformed');
   const found = await listRequests(queries, filter, limit + 1, cursor);
   return cutPage(found, limit, (last) => packId(last.requestId, last).id);
 }

@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type LedgerFilter, Refusal, type UsageDimension, type UsageLine } from '../core/administration.ts';
+import type { LedgerFilter, UsageDimension, UsageLine } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { sourcesOf } from './ledger-filter.ts';
 import type { Schema } from '../databases/schema.ts';
 
@@ -14,10 +15,7 @@ export function rankedDimension(dimensions: readonly UsageDimension[]): Top['of'
   const others = dimensions.filter((dimension) => !periods.has(dimension));
   const ranked = rankable.find((dimension) => dimension === others[0]);
   if (others.length === 1 && ranked !== undefined) return ranked;
-  throw new Refusal(
-    'A report of the top ranks models, keys, workspaces or values of a tag: expected one of them, with hour, day or week beside it.',
-    { field: 'top' },
-  );
+  throw refusal('report_top_malformed');
 }
 
 /**

@@ -1,14 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { errorKinds } from '../core/error-kinds.ts';
 import { sourcesOf } from './ledger-filter.ts';
-import {
-  type LedgerFilter,
-  type LinesOfPage,
-  Refusal,
-  type UsageDimension,
-  type UsageLine,
-  type UsagePerformance,
-} from '../core/administration.ts';
+import type { LedgerFilter, LinesOfPage, UsageDimension, UsageLine, UsagePerformance } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { exactTotal, moneyUnit, type Schema } from '../databases/schema.ts';
 import { groupColumn, inOrderOfTop, rankedDimension, type Top, topOf } from './top-groups.ts';
 import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from './usage-rollup.ts';
@@ -51,10 +45,7 @@ export async function usageReport(
     ['--until', 'to', filter.until],
   ] as const) {
     if (moment === undefined || moment % hourMs === 0) continue;
-    throw new Refusal('A report counts whole hours: expected the beginning of a UTC hour.', {
-      hint: `Change ${option}, or list single requests with --requests.`,
-      field,
-    });
+    throw refusal('report_not_whole_hours', { option }, { field });
   }
   const ranked = size === undefined ? undefined : rankedDimension(dimensions);
   // Both queries read the state of one moment: one ranks the top, the other sums it.

@@ -1,4 +1,5 @@
-import { DatabaseDown, Refusal } from '../core/administration.ts';
+import { DatabaseDown } from '../core/administration.ts';
+import { Refusal } from '../core/operator-refusals.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { AccountOperations, OperationName, OperationResults } from './account-operations.ts';
 import type { DatabaseLocation } from '../databases/database.ts';
@@ -28,7 +29,7 @@ export function openAccountsThread<Some extends OperationName>(
   const module = new URL('./accounts-worker.ts', import.meta.url);
   const thread = startThread<typeof createFunctions>({ module, data: location, maxYoungMb, ...limits });
   return {
-    store: operationsOf(group, async (name, given) => resultOf(await thread.call('operate', [{ name, given }]), name)),
+    store: operationsOf(group, async (name, given) => resultOf(await thread.call('operate', [name, given]), name)),
     close: thread.close,
   };
 }
@@ -36,10 +37,7 @@ export function openAccountsThread<Some extends OperationName>(
 function resultOf<Name extends OperationName>(reply: AccountsReply, name: Name): OperationResults[Name] {
   switch (reply.kind) {
     case 'refused':
-      throw new Refusal(reply.sentence, {
-        kind: reply.as,
-        ...(reply.field !== undefined && { field: reply.field }),
-      });
+      throw new Refusal(reply.code, reply.parts, { field: reply.field });
     case 'down':
       throw new DatabaseDown(reply.message);
     case 'failed':

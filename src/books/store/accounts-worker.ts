@@ -1,16 +1,11 @@
 /** Runs operations on accounts in a thread of its own, with its own connection: reports for the portal, and what objects declare. */
-import { Refusal } from '../core/administration.ts';
+import { Refusal } from '../core/operator-refusals.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { AccountOperations, OperationArguments, OperationName, OperationResults } from './account-operations.ts';
 import { type Accounts, openAccounts } from './open-accounts.ts';
 import { CannotOpen, type DatabaseLocation } from '../databases/database.ts';
 
-/** A message to the thread of accounts: which operation to run, and its arguments. */
-export interface AccountsAsk<Name extends OperationName = OperationName> {
-  readonly name: Name;
-  readonly given: OperationArguments[Name];
-}
-
+/** The result of an operation, whose name tells its type. */
 export interface AccountsAnswer<Name extends OperationName = OperationName> {
   readonly kind: 'done';
   readonly name: Name;
@@ -20,12 +15,7 @@ export interface AccountsAnswer<Name extends OperationName = OperationName> {
 export type AccountsReply =
   | AccountsAnswer
   /** A `Refusal` as fields, because messages between threads lose the class. */
-  | {
-      readonly kind: 'refused';
-      readonly as: Refusal['kind'];
-      readonly sentence: string;
-      readonly field: string | undefined;
-    }
+  | ({ readonly kind: 'refused' } & Pick<Refusal, 'code' | 'parts' | 'field'>)
   | { readonly kind: 'down'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
 
@@ -42,24 +32,23 @@ export function createFunctions(location: DatabaseLocation) {
   }
 
   return {
-    operate: async (ask: AccountsAsk): Promise<AccountsReply> => {
+    operate: async (name: OperationName, given: OperationArguments[OperationName]): Promise<AccountsReply> => {
       let isDown = (error: unknown): boolean => error instanceof CannotOpen && error.kind === 'down';
       try {
         const opened = await accounts();
         isDown = opened.isDown;
-        return await run(opened, ask);
+        return { kind: 'done', name, result: await run(opened, name, given) };
       } catch (error) {
         if (error instanceof Refusal)
-          return { kind: 'refused', as: error.kind, sentence: error.sentence, field: error.field };
+          return { kind: 'refused', code: error.code, parts: error.parts, field: error.field };
         return { kind: isDown(error) ? 'down' : 'failed', message: messageOf(error) };
       }
     },
   };
 }
 
-async function run<Name extends OperationName>(
+const run = <Name extends OperationName>(
   opened: AccountOperations<Name>,
-  { name, given }: AccountsAsk<Name>,
-): Promise<AccountsAnswer<Name>> {
-  return { kind: 'done', name, result: await opened[name](...given) };
-}
+  name: Name,
+  given: OperationArguments[Name],
+) => opened[name](...given);

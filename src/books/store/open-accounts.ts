@@ -1,13 +1,9 @@
 import type { DatabaseLocation, OpenOptions } from '../databases/database.ts';
 import { openDatabase } from '../databases/open-database.ts';
-import { Refusal } from '../core/administration.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { changes, declared, operations } from './account-operations.ts';
 import { exportRequests } from '../ledger/export-requests.ts';
 import { operationsOf } from './operation-names.ts';
-
-const postgresBackup =
-  'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: ' +
-  'pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/accounts.md, "Backup and restore").';
 
 /** The accounts, keys and ledger of one database. */
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
@@ -34,8 +30,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     findDamage: () => file?.findDamage(),
     /** Makes the file as small as it can be. Throws a `Refusal` where a server keeps the data. */
     shrink: () => {
-      if (file === undefined)
-        throw new Refusal('PostgreSQL gives back the space of months that are dropped by itself.');
+      if (file === undefined) throw refusal('shrink_of_postgres');
       return file.shrink();
     },
     close,
@@ -48,7 +43,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
  * PostgreSQL database is refused.
  */
 export async function backUp(location: DatabaseLocation, path: string): Promise<{ readonly rows: number }> {
-  if (location.kind === 'postgres') throw new Refusal(postgresBackup);
+  if (location.kind === 'postgres') throw refusal('backup_of_postgres');
   const { openSqlite } = await import('../databases/sqlite/open.ts');
   const { file, close } = await openSqlite(location, { missing: 'refuse', user: 'operator' });
   try {

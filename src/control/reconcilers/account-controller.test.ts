@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
-import { Refusal } from '../../books/core/administration.ts';
+import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
 import type { AccountKind, AccountObject, DeclaredAccounts } from '../../books/core/declared-account.ts';
 import { accountsFinalizer, startAccountController } from './account-controller.ts';
 
@@ -140,8 +140,15 @@ it('wakes the keys of a Workspace when it comes, and no others', async () => {
 
 it('says of a Workspace whether its name is taken or its namespace is full', async () => {
   const { controller, put, refused, settled, statuses } = begin();
-  refused.set('twin', new Refusal('It exists.', { kind: 'conflict', field: 'name' }));
-  refused.set('beyond', new Refusal('It is full.', { kind: 'conflict', field: 'namespace' }));
+  refused.set('twin', refusal('workspace_exists', { name: 'twin' }));
+  refused.set(
+    'beyond',
+    refusal(
+      'list_full',
+      { list: 'A namespace', max: 1, entries: 'workspaces', remedy: 'Remove one.' },
+      { field: 'namespace' },
+    ),
+  );
   controller.changed(['twin', 'beyond'].map((name) => put('Workspace', name)));
   await settled();
   const accepted = { type: 'Accepted', status: 'False' };
@@ -151,9 +158,15 @@ it('says of a Workspace whether its name is taken or its namespace is full', asy
   expect(statuses).toMatchObject([
     conditions({
       ...{ ...accepted, reason: 'NameTaken' },
-      message: expect.stringMatching(/^metadata\.name: It exists\. Give the object another name/),
+      message: expect.stringMatching(
+        /^metadata\.name: There is already a workspace named "twin"\. Give the object another name/,
+      ),
     }),
-    conditions({ ...accepted, reason: 'Refused', message: 'metadata.namespace: It is full.' }),
+    conditions({
+      ...accepted,
+      reason: 'Refused',
+      message: 'metadata.namespace: A namespace has at most 1 workspaces. Remove one.',
+    }),
   ]);
   await controller.close();
 });

@@ -5,7 +5,7 @@ import { valuesOfSpec } from '../catalog/resources/account-spec.ts';
 import type { ApiKeySpec } from '../catalog/resources/accounts.ts';
 import { type BudgetPeriod, keyFields } from '../../core/account.ts';
 import type { ObjectEvent } from '../../core/catalog.ts';
-import { Refusal } from '../../books/core/administration.ts';
+import { Refusal } from '../../books/core/operator-refusals.ts';
 import type { AccountObject, DeclaredKey, KeyDeclared, KeyFigures } from '../../books/core/declared-account.ts';
 import { formatUsd, parseUsd } from '../../core/money.ts';
 import { type KeySecret, SecretRefused } from '../core/key-secrets.ts';

@@ -1,7 +1,7 @@
 /** Books a Credit, once. */
 import { readObject } from '../catalog/read-object.ts';
 import { instantText, type Statement } from '../catalog/conditions.ts';
-import { Refusal } from '../../books/core/administration.ts';
+import { Refusal } from '../../books/core/operator-refusals.ts';
 import { formatUsd, parseUsd } from '../../core/money.ts';
 import type { AccountObject, CreditBooked } from '../../books/core/declared-account.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';

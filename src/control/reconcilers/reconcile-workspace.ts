@@ -3,7 +3,7 @@ import { readObject } from '../catalog/read-object.ts';
 import { valuesOfSpec } from '../catalog/resources/account-spec.ts';
 import { maxWorkspaceNameLength } from '../catalog/resources/accounts.ts';
 import { type Workspace, workspaceFields } from '../../core/account.ts';
-import { Refusal } from '../../books/core/administration.ts';
+import { Refusal } from '../../books/core/operator-refusals.ts';
 import type { AccountObject } from '../../books/core/declared-account.ts';
 import type { ReconcileParts } from './reconcile-parts.ts';
 import {
@@ -55,10 +55,10 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
     };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const { sentence, field, kind } = error;
+    const { sentence, field, status } = error;
     if (field === 'namespace')
       return notAccepted('Workspace', { reason: 'Refused', message: `metadata.namespace: ${sentence}` });
-    const reason = kind === 'conflict' ? 'NameTaken' : 'Refused';
+    const reason = status === 409 ? 'NameTaken' : 'Refused';
     const hint = 'Give the object another name, or erase the name of a Workspace that is gone (weir.dev/erase-name)';
     return notAccepted('Workspace', { reason, message: `metadata.name: ${sentence} ${hint}` });
   }

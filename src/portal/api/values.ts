@@ -104,6 +104,9 @@ export const errorAnswer = z
     error: z.object({
       message: z.string().meta({ example: 'budget.limit: expected an amount in USD such as "25".' }),
       type: z.enum(errorTypes),
+      code: z
+        .string()
+        .meta({ description: 'The reason, from the table of docs/errors.md.', example: 'field_malformed' }),
       field: z
         .string()
         .optional()

@@ -8,7 +8,7 @@ import { callerOf } from '../authenticate.ts';
 import { type Identity, identityOfSession, provenIdentity } from '../callers.ts';
 import { type EventSubject, oncePerEvent, type Reader } from '../event-hub.ts';
 import type { Portal } from '../portal.ts';
-import { PortalError } from '../portal-error.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { hiddenFromMembers } from '../request-list.ts';
 
 /** Most streams at once: each holds a connection. */
@@ -38,7 +38,7 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
     async (request, reply) => {
       const caller = callerOf(request);
       if (portal.events.readers() >= maxReaders) {
-        throw new PortalError(503, 'Too many pages are open. Close some, or try again.', { retryAfterSeconds: 10 });
+        throw refusal('pages_busy', {}, { retryAfterSeconds: 10 });
       }
       let current: Identity = caller;
       const reader: Reader = {

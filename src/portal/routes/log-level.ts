@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { isSameSecret } from '../../core/internal-token.ts';
 import { logLevelBodySchema } from '../../core/log-level.ts';
 import type { Portal } from '../portal.ts';
-import { PortalError } from '../portal-error.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import type { App } from '../app.ts';
 
 const url = '/internal/log-level';
@@ -15,7 +15,7 @@ const answer = { hide: true, response: { 200: logLevelBodySchema } } as const;
 export function logLevelRoutes(app: App, { internalToken, logLevel }: Portal): void {
   const onRequest = async ({ headers }: FastifyRequest): Promise<void> => {
     if (isSameSecret(headers.authorization ?? '', `Bearer ${await internalToken()}`)) return;
-    throw new PortalError(401, 'Expected the token of this database.');
+    throw refusal('internal_token_missing');
   };
   app.get(url, { onRequest, schema: answer }, () => ({ level: logLevel.current() }));
   app.put(url, { onRequest, schema: { ...answer, body: logLevelBodySchema } }, ({ body }) => {

@@ -5,7 +5,7 @@ import * as api from '../api/model-history.ts';
 import { callerOf } from '../authenticate.ts';
 import { modelsOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
-import { PortalError } from '../portal-error.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import type { App } from '../app.ts';
 
 const dayMs = 86_400_000;
@@ -38,7 +38,7 @@ export function modelHistoryRoutes(app: App, { store, catalog, clock }: Portal):
         store.listAudit({ action: 'model.price', objectId: model }, maxPrices),
       ]);
       if (days.length === 0 && changes.length === 0 && !modelsOf(await catalog()).some(({ id }) => id === model)) {
-        throw new PortalError(404, `There is no model ${model}.`);
+        throw refusal('model_not_found', { model });
       }
       const delivered = traffic.reduce((sum, { requests }) => sum + requests, 0);
       return {

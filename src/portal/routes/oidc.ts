@@ -10,7 +10,7 @@ import {
   type PendingSignIn,
   type Person,
 } from '../oidc.ts';
-import { PortalError } from '../portal-error.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import type { Portal } from '../portal.ts';
 import type { App } from '../app.ts';
 
@@ -112,7 +112,7 @@ export function roleByGroups(
 }
 
 function required({ oidc }: Portal): OidcSignIn {
-  if (oidc === undefined) throw new PortalError(404, 'Sign-in with OpenID Connect is not set up (WEIR_OIDC_ISSUER).');
+  if (oidc === undefined) throw refusal('oidc_off');
   return oidc;
 }
 

@@ -10,7 +10,7 @@ import { callerOf } from '../authenticate.ts';
 import { authorship, type Caller, provenIdentity } from '../callers.ts';
 import type { GatewayCalls } from '../gateway-calls.ts';
 import type { Portal } from '../portal.ts';
-import { PortalError } from '../portal-error.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { digestOf } from '../secrets.ts';
 import { visibleWorkspace } from '../visible.ts';
 
@@ -45,7 +45,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
     };
     const { chat } = await callsOf(gatewayUrl);
     return chat({ headers, body, signal }).catch((error: unknown) => {
-      throw new PortalError(502, `The gateway does not answer: ${messageOf(error)}.`, { cause: error });
+      throw refusal('gateway_down', { reason: messageOf(error) }, { cause: error });
     });
   }
 
@@ -84,9 +84,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
       },
       async (request, reply) => {
         const caller = callerOf(request);
-        if (portal.gatewayUrl === undefined) {
-          throw new PortalError(503, 'The playground is off: WEIR_PUBLIC_URL does not say where the gateway is.');
-        }
+        if (portal.gatewayUrl === undefined) throw refusal('playground_off');
         const { id } = await visibleWorkspace(store, caller, request.query.workspace);
         const gone = new AbortController();
         reply.raw.on('close', () => gone.abort());

@@ -12,7 +12,7 @@ import type { Caller } from '../callers.ts';
 import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import type { PortalStore } from '../store-port.ts';
-import { PortalError } from '../portal-error.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import type { App } from '../app.ts';
 import { createRequestList, hiddenFromMembers, type ListFilter } from '../request-list.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
@@ -77,7 +77,7 @@ export function requestRoutes(app: App, portal: Portal): void {
       const caller = callerOf(request);
       const { id } = request.params;
       const found = await findVisible(portal, caller, id);
-      if (found === undefined) throw new PortalError(404, `No request with the id "${id}" is kept.`);
+      if (found === undefined) throw refusal('request_not_found', { id });
       const { settled, story, matches } = found;
       const names = await namesOf(store, settled === undefined ? [] : [settled.workspaceId]);
       return {

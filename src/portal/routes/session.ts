@@ -5,6 +5,7 @@ import { isSameSecret } from '../../core/internal-token.ts';
 import { allowsIn, accessRights, type RoleInWorkspace, seenBy } from '../../books/core/rights.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/session.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';
 import { adminTokenName, type Identity, identityOfSession } from '../callers.ts';
 import type { Portal } from '../portal.ts';
@@ -51,8 +52,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
     },
     async (request, reply) => {
       const person = await recognize(portal, request.body);
-      if (person === undefined)
-        throw failedSignIn(portal, request, 'This is neither the admin token nor a good API key.');
+      if (person === undefined) throw failedSignIn(portal, request, refusal('sign_in_unknown'));
       const session = await beginSession(portal, { request, reply }, person);
       return reply.code(201).send(await shown(portal, identityOfSession(session)));
     },

@@ -8,7 +8,7 @@ import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
 import { contentTypes, csvText, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
-import { PortalError } from '../portal-error.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import type { App } from '../app.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
@@ -68,8 +68,7 @@ export function usageRoutes(app: App, portal: Portal): void {
     };
     if (caller.role === 'key') {
       if (key !== undefined) await visibleKey(store, caller, key);
-      if (workspace !== undefined)
-        throw new PortalError(403, 'An API key sees its own usage alone.', { field: 'workspace' });
+      if (workspace !== undefined) throw refusal('usage_of_others');
       return { ...common, keyId: caller.keyId };
     }
     const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import manifest from '../../../package.json' with { type: 'json' };
+import { Refusal } from '../../books/core/operator-refusals.ts';
 import { messageOf } from '../../core/failure.ts';
 import { surviveShortages } from '../../process/shortages.ts';
 import { commandGroups } from './command-groups.ts';
@@ -59,5 +60,6 @@ function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
 function complaint(error: unknown, form: 'json' | 'text'): string {
   const message = messageOf(error);
   const sentence = message.replace(/^error: /, '').replaceAll('\n', ' ');
-  return form === 'json' ? `${JSON.stringify({ error: sentence })}\n` : `weir: ${sentence}\n`;
+  if (form === 'text') return `weir: ${sentence}\n`;
+  return `${JSON.stringify({ error: sentence, code: error instanceof Refusal ? error.code : undefined })}\n`;
 }

@@ -1,6 +1,7 @@
 import { createReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { maxConfigurationBytes } from '../../process/bounded-file.ts';
 
 /** A text that a command was given. */
@@ -25,7 +26,8 @@ export async function readInput(
   { what, stdin = process.stdin }: { readonly what: string; readonly stdin?: Readable },
 ): Promise<Input> {
   const name = isStdin(path) ? 'standard input' : path;
-  const refuse = (but: string, cause?: unknown): Error => new Error(`${name}: expected ${what}${but}`, { cause });
+  const refuse = (but: string, cause?: unknown): Error =>
+    refusal('field_malformed', { field: name, expected: `expected ${what}${but}` }, { cause });
   const bytes = await readBounded(isStdin(path) ? stdin : await openFile(path, refuse), refuse);
   if (bytes.length === 0) throw refuse(', not an empty text');
   try {

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { capabilities as capabilityFields } from '../../control/catalog/resources/capabilities.ts';
 import type { CapabilityOverrides } from '../../core/catalog.ts';
 import { type EngineName, engineNames } from '../../core/engine-name.ts';
@@ -63,7 +64,7 @@ export function engineCommand(program: Command): void {
 function addressOf(text: string): URL {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Error(`${text} is no address of an engine. Expected http://HOST:PORT or https://HOST.`);
+    throw refusal('engine_malformed', { text });
   }
   return url;
 }
@@ -80,7 +81,10 @@ const capabilityFile = z.union([z.strictObject({ capabilities: capabilityFields 
 async function readCapabilities(path: string): Promise<CapabilityOverrides> {
   const { name, text } = await readInput(path, { what: 'the capabilities of a Model' });
   const read = capabilityFile.safeParse(parse(text));
-  if (!read.success) throw new Error(`--capabilities: ${name} holds no capabilities: ${z.prettifyError(read.error)}`);
+  if (!read.success) {
+    const expected = `${name} holds no capabilities: ${z.prettifyError(read.error)}`;
+    throw refusal('field_malformed', { field: '--capabilities', expected });
+  }
   // Absent fields are left out of what zod returns.
   const block = 'capabilities' in read.data ? read.data.capabilities : read.data;
   return Object.fromEntries(Object.entries(block).filter(([, value]) => value !== undefined));
@@ -90,13 +94,17 @@ function entryOf({ entries, base }: ProbedEngine, name: string | undefined): Eng
   const names = entries.map(({ id }) => id);
   const [only] = entries;
   if (name === undefined && entries.length === 1 && only !== undefined) return only;
-  if (name === undefined)
-    throw new Error(`${base.href} lists ${names.length} models. Name one with --model: ${names.join(', ')}.`);
+  const address = base.href;
+  const models = names.join(', ');
+  if (name === undefined) throw refusal('engine_model_needed', { address, count: names.length, models });
   const entry = entries.find(({ id }) => id === name);
-  if (entry === undefined)
-    throw new Error(
-      `${base.href} lists no model ${JSON.stringify(name)}${didYouMean(name, names)}. It lists ${names.join(', ')}.`,
-    );
+  if (entry === undefined) {
+    throw refusal('engine_model_unknown', {
+      address,
+      model: `${JSON.stringify(name)}${didYouMean(name, names)}`,
+      models,
+    });
+  }
   return entry;
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
 import type { Story } from '../../telemetry/core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
 import { maxSamples } from '../../books/core/refusal.ts';
@@ -30,7 +31,7 @@ export function explainCommand(program: Command): void {
       const { services, stories: live } = await fromServices(accounts, serviceOrigins(data), request);
       const stories = await andFromLedger(live, { accounts, request });
       const [story, ...others] = stories;
-      if (story === undefined) throw new Error(unknownText(request, services));
+      if (story === undefined) throw requestUnknown(request, services);
       const workspaces = await accounts.workspaceNames();
       if (others.length > 0) return { json: stories, text: matchesText(request, stories, workspaces) };
       return { json: story, text: storyText(story, { workspaces, silent: silentOnes(services) }) };
@@ -82,10 +83,10 @@ function matchesText(request: string, stories: readonly Story[], workspaces: (id
   return `${stories.length} requests have the x-request-id ${request}. Explain one of them by its own id:\n\n${table}`;
 }
 
-function unknownText(request: string, services: readonly ServiceAnswer[]): string {
+function requestUnknown(id: string, services: readonly ServiceAnswer[]): Refusal {
   const silent = silentOnes(services);
   const asked = services.length - silent.length;
   const where = asked === 0 ? 'No service could be asked' : `None of the ${asked} services that answered remembers it`;
   const away = silent.length === 0 ? '' : `; no answer from ${silent.join(', ')}`;
-  return `There is no request ${request}. ${where}${away}. The ledger has no row of it: of refused requests it has the first ${maxSamples} of each minute, key, model and code, and an x-request-id is looked for among the newest ${maxNewest} only.`;
+  return refusal('request_unknown', { id, services: `${where}${away}`, samples: maxSamples, newest: maxNewest });
 }

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from '
 import { dirname, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { Accounts } from '../../books/store/open-accounts.ts';
 import type { LedgerFilter } from '../../books/core/administration.ts';
@@ -34,8 +35,7 @@ export function exportCommand(group: Command): void {
     .requiredOption('--out <file>', 'the file; there must be none of this name');
   accountsCommand<ExportOptions>(command, 'refuse', async (accounts, options) => {
     const { since, until, workspace, format } = options;
-    if (since !== undefined && until !== undefined && since >= until)
-      throw new Error('--since must be before --until.');
+    if (since !== undefined && until !== undefined && since >= until) throw refusal('times_reversed');
     const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;
     const keptSince = await accounts.keptSince();
     const file = resolve(options.out);
@@ -93,15 +93,14 @@ async function writeExport(
 }
 
 function refuseTaken(file: string): void {
-  if (existsSync(file))
-    throw new Error(`There is a file ${file} already, and an export never takes the place of one (--out).`);
+  if (existsSync(file)) throw refusal('file_exists', { file, what: 'an export', option: ' (--out)' });
 }
 
 function onDisk<Result>(file: string, act: () => Result): Result {
   try {
     return act();
   } catch (cause) {
-    throw new Error(`${file} (--out) could not be written: ${messageOf(cause)}`, { cause });
+    throw refusal('file_not_written', { file, reason: messageOf(cause) }, { cause });
   }
 }
 

@@ -89,6 +89,9 @@ describe('weir log-level', () => {
     });
     const text = await runCommand(['log-level', '--data', data]);
     expect(text.stdout).toMatch(/^service +level\n.*ECONNREFUSED.*\n.* +error\n$/);
-    expect(await run(['debug', '--at', service])).toMatchObject({ code: 1, said: { error: away } });
+    expect(await run(['debug', '--at', service])).toMatchObject({
+      code: 1,
+      said: { error: away, code: 'no_program_answers' },
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { logLevels } from '../../core/log-level.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import { accountsCommand } from './accounts-command.ts';
@@ -23,11 +24,11 @@ export function logLevelCommand(program: Command): void {
     'refuse',
     async (accounts, { data, at }, [wanted]) => {
       const origins = at === undefined ? everyOrigin(data) : originsIn('--at', at);
-      if (origins.length === 0) throw new Error(`No service or portal runs with the data folder ${dataFolder(data)}.`);
+      if (origins.length === 0) throw refusal('no_program_runs', { folder: dataFolder(data) });
       const client = await openServices(accounts, origins);
       const { services, data: answers } = await client.logLevel(logLevels.find((level) => level === wanted));
       const silent = silentOnes(services);
-      if (answers.length === 0) throw new Error(`No answer from ${silent.join(', ')}.`);
+      if (answers.length === 0) throw refusal('no_program_answers', { programs: silent.join(', ') });
       const levels = new Map(answers.map(({ service, said }) => [service, said]));
       const json = services.map(({ service, problem }) => ({ service, level: levels.get(service) ?? null, problem }));
       const rows = json.map(({ service, level, problem }) => [service, level ?? `no answer: ${problem}`]);

@@ -1,3 +1,4 @@
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import type { ServiceAnswer, LiveServices } from '../../portal/services.ts';
 import { systemLookUp } from '../../control/resolver/system-look-up.ts';
@@ -20,7 +21,9 @@ export function serviceOrigins(data: string | undefined): readonly string[] {
 /** Parses addresses that are separated by commas. Throws a sentence that begins with `name`. */
 export function originsIn(name: string, text: string): readonly string[] {
   const read = portalSettingsSchema.shape.WEIR_SERVICES.safeParse(text);
-  if (!read.success) throw new Error(`${name}: ${read.error.issues[0]?.message ?? 'not understood'}`);
+  if (!read.success) {
+    throw refusal('field_malformed', { field: name, expected: read.error.issues[0]?.message ?? 'not understood' });
+  }
   return read.data.map(({ origin }) => origin);
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
+import { Refusal, refusal } from '../../books/core/operator-refusals.ts';
 import { type AccountStatus, type Workspace, workspaceFields } from '../../core/account.ts';
-import { type NewWorkspace, Refusal, type WorkspaceSettings } from '../../books/core/administration.ts';
+import type { NewWorkspace, WorkspaceSettings } from '../../books/core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownWorkspace } from '../../books/core/shown.ts';
@@ -90,10 +91,7 @@ export function workspaceCommand(program: Command): void {
 
 function unknownWhether(cause: unknown): never {
   if (cause instanceof Refusal) throw cause;
-  throw new Error(
-    `The database did not answer (${messageOf(cause)}), and it is not known whether the credit was added. Look at the balance with \`weir workspace list\` before you repeat the command.`,
-    { cause },
-  );
+  throw refusal('credit_unknown', { reason: messageOf(cause) }, { cause });
 }
 
 /** A workspace in the form that scripts have used from the beginning. Nothing may be added to it. */

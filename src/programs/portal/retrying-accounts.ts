@@ -1,4 +1,5 @@
-import { DatabaseDown, Refusal } from '../../books/core/administration.ts';
+import { Refusal } from '../../books/core/operator-refusals.ts';
+import { DatabaseDown } from '../../books/core/administration.ts';
 import { type Clock, waitFor } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { PortalLog } from '../../portal/portal.ts';

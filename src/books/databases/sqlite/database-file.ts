@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { refusal } from '../../core/operator-refusals.ts';
 import type { Files, Machine, SqliteConnection, SqliteDriver } from '../machine.ts';
 import type { DatabaseFile } from '../database.ts';
 
@@ -13,8 +14,7 @@ export function databaseFile(
     shrink: () => shrink(database, files),
     findDamage: () => findDamage(database, 'integrity_check'),
     copyTo: async (path) => {
-      if (files.existsSync(path))
-        throw new Error(`There is a file ${path} already, and a backup never takes the place of one.`);
+      if (files.existsSync(path)) throw refusal('file_exists', { file: path, what: 'a backup', option: '' });
       const partial = `${path}.${randomBytes(4).toString('hex')}.partial`;
       try {
         // Only the owner may read the copy, from its first byte on.

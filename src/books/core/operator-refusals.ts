@@ -1,0 +1,255 @@
+/** HTTP statuses of the admin API. A refusal of commands alone has none. */
+type RefusalStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;
+
+/** `sentence` and `hint` have named parts in braces. `page`: the page of docs that explains the refusal. `field`: the one at fault. */
+type RefusalRow = readonly [
+  status: RefusalStatus | undefined,
+  page: string,
+  sentence: string,
+  /** By its name in the admin API, where it is always the same one. */
+  field?: string | undefined,
+  /** What the command line adds to the sentence. */
+  hint?: string,
+];
+
+const workspaces = 'accounts.md#accounts';
+const keys = 'accounts.md#what-a-key-may-call-and-how-long';
+const credits = 'accounts.md#credits-and-corrections';
+const reports = 'accounts.md#rollups-and-single-requests';
+const byTag = 'tags.md#usage-by-tag';
+const postgres = 'accounts.md#postgresql';
+const roles = 'portal.md#roles';
+const api = 'portal.md#the-admin-api';
+const signIn = 'portal.md#signing-in';
+const tokens = 'portal.md#service-accounts';
+const outage = 'accounts.md#when-the-database-is-down';
+const copies = 'accounts.md#sqlite';
+const logs = 'install.md#the-log-level';
+const engines = 'engines/vllm.md#check-it';
+const strangers = 'portal.md#what-strangers-may-hold';
+
+const workspaceList = '`weir workspace list` shows them all.';
+const newKey = '`weir key create` makes a new one.';
+
+/** Refusals about accounts and the ledger, of commands and of the admin API. */
+const ofBooks = {
+  workspace_not_found: [404, workspaces, 'There is no workspace {workspace}.', undefined, workspaceList],
+  workspace_exists: [409, workspaces, 'There is already a workspace named "{name}".', 'name'],
+  workspace_name_is_id: [409, workspaces, '"{name}" has the form of an id.', 'name'],
+  name_malformed: [400, workspaces, '"{name}" cannot be the name of {what}: {form}.', 'name'],
+  text_malformed: [400, workspaces, '{what} must be one line of at most {max} characters.'],
+  list_full: [409, workspaces, '{list} has at most {max} {entries}. {remedy}'],
+  declared_by_object: [
+    409,
+    'accounts-in-git.md#what-git-owns',
+    '{kind} "{name}" in namespace "{namespace}" declares this, so it can be changed only there. With its annotation weir.dev/managed: "false" it can be changed here.',
+  ],
+  thresholds_malformed: [400, 'alerts.md', 'Thresholds are {form}.', 'thresholds'],
+  expiry_passed: [400, keys, '{what} cannot expire at {moment}: that moment has passed.', 'expires_at'],
+  key_not_found: [404, keys, 'There is no key with the id "{id}".', undefined, '`weir key list` shows them all.'],
+  key_revoked: [409, keys, 'The key "{id}" was revoked, and that is final.', 'status', newKey],
+  key_not_replaceable: [409, keys, 'The key "{id}" {why}, so it cannot be replaced.', undefined, newKey],
+  credit_zero: [400, credits, 'A credit must be more than 0 USD, or less than 0 for a correction.', 'amount'],
+  correction_without_note: [
+    400,
+    credits,
+    'A correction takes money from a workspace: say why with a note.',
+    'note',
+    'With the command: --note TEXT.',
+  ],
+  correction_too_large: [
+    400,
+    credits,
+    'A correction of {amount} is more than the books allow: the balance of "{name}" is {balance}{reserved}.',
+    'amount',
+  ],
+  balance_full: [400, credits, 'The balance of "{name}" would be {sum}; a workspace holds at most {max}.', 'amount'],
+  idempotency_key_reused: [409, credits, 'Another credit was added with this idempotency key.', 'idempotency-key'],
+  address_malformed: [400, roles, 'expected an e-mail address such as ada@example.com', 'address'],
+  member_exists: [409, roles, '{address} is a member of "{workspace}" already. Change the role instead.', 'address'],
+  member_not_found: [404, roles, 'There is no member with the id "{id}" in "{workspace}".', 'member'],
+  member_of_group: [
+    409,
+    roles,
+    '{who} is in "{workspace}" by a group of the identity provider. Change the groups there.',
+    'member',
+  ],
+  last_owner: [409, roles, '{who} is the last owner of "{workspace}". Make another member an owner first.', 'member'],
+  service_account_not_found: [
+    404,
+    tokens,
+    'There is no service account "{account}".',
+    undefined,
+    '`weir service-account list` shows them all.',
+  ],
+  service_account_exists: [
+    409,
+    tokens,
+    'There is already a service account named "{name}". Revoke it first, or take another name.',
+    'name',
+  ],
+  service_account_without_scope: [400, tokens, 'A service account needs a scope.', 'scopes'],
+  service_account_without_workspace: [400, tokens, 'A service account needs a workspace, or all.', 'workspaces'],
+  tag_malformed: [400, 'tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
+} as const satisfies Readonly<Record<string, RefusalRow>>;
+
+const tagHint = 'Give both `tag` among the dimensions and the name of a tag.';
+
+/** Refusals of reports, lists and files. */
+const ofReports = {
+  report_not_whole_hours: [
+    400,
+    reports,
+    'A report counts whole hours: expected the beginning of a UTC hour.',
+    undefined,
+    'Change {option}, or list single requests with --requests.',
+  ],
+  report_top_malformed: [
+    400,
+    reports,
+    'A report of the top ranks models, keys, workspaces or values of a tag: expected one of them, with hour, day or week beside it.',
+    'top',
+  ],
+  tag_report_not_whole_days: [400, byTag, 'Tags are counted by days: expected whole UTC days, and no hours.', 'by'],
+  tag_name_missing: [400, byTag, 'A report by tag groups by the values of one tag: expected its name.', 'tag', tagHint],
+  tag_name_unused: [400, byTag, 'A name of a tag groups only by the dimension `tag`.', 'tag', tagHint],
+  cursor_malformed: [400, api, 'cursor: expected the next_cursor of the page before, with the same filters.', 'cursor'],
+  requests_dropped: [
+    400,
+    'accounts.md#export',
+    'Requests before {since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since {since} for those that are kept.',
+  ],
+  backup_of_postgres: [
+    400,
+    postgres,
+    'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/accounts.md, "Backup and restore").',
+  ],
+  shrink_of_postgres: [400, postgres, 'PostgreSQL gives back the space of months that are dropped by itself.'],
+} as const satisfies Readonly<Record<string, RefusalRow>>;
+
+/** Refusals of commands alone. */
+const ofCommands = {
+  times_reversed: [undefined, 'accounts.md#export', '--since must be before --until.'],
+  file_exists: [undefined, copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
+  file_not_written: [undefined, 'accounts.md#export', '{file} (--out) could not be written: {reason}'],
+  credit_unknown: [
+    undefined,
+    outage,
+    'The database did not answer ({reason}), and it is not known whether the credit was added. Look at the balance with `weir workspace list` before you repeat the command.',
+  ],
+  request_unknown: [
+    undefined,
+    reports,
+    'There is no request {id}. {services}. The ledger has no row of it: of refused requests it has the first {samples} of each minute, key, model and code, and an x-request-id is looked for among the newest {newest} only.',
+  ],
+  no_program_runs: [undefined, logs, 'No service or portal runs with the data folder {folder}.'],
+  no_program_answers: [undefined, logs, 'No answer from {programs}.'],
+  engine_malformed: [
+    undefined,
+    engines,
+    '{text} is no address of an engine. Expected http://HOST:PORT or https://HOST.',
+  ],
+  engine_model_needed: [undefined, engines, '{address} lists {count} models. Name one with --model: {models}.'],
+  engine_model_unknown: [undefined, engines, '{address} lists no model {model}. It lists {models}.'],
+} as const satisfies Readonly<Record<string, RefusalRow>>;
+
+/** Refusals of the admin API and of the portal's pages alone. */
+const ofPortal = {
+  not_signed_in: [401, signIn, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.'],
+  token_unknown: [
+    401,
+    signIn,
+    'This is neither the admin token nor the token of a service account. An API key signs in with POST /api/v1/session.',
+  ],
+  sign_in_unknown: [401, signIn, 'This is neither the admin token nor a good API key.'],
+  key_ended: [401, signIn, 'This key is not active any more, or it has expired.'],
+  service_account_ended: [401, tokens, 'The token of the service account "{name}" {why}.'],
+  metrics_token_missing: [401, signIn, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.'],
+  internal_token_missing: [401, api, 'Expected the token of this database.'],
+  sign_ins_blocked: [429, strangers, 'Too many sign-ins have failed from this address.'],
+  oidc_off: [404, signIn, 'Sign-in with OpenID Connect is not set up (WEIR_OIDC_ISSUER).'],
+  csrf_token_missing: [403, api, 'The header {header} must have the csrf_token of GET /api/v1/session.'],
+  right_missing: [403, roles, '{why}'],
+  key_of_another: [403, roles, 'This key was made by someone else. {why}'],
+  usage_of_others: [403, roles, 'An API key sees its own usage alone.', 'workspace'],
+  workspace_needed: [400, api, 'workspace: expected one of your workspaces.', 'workspace'],
+  not_found: [404, api, '{reason}'],
+  path_not_found: [404, api, 'There is no such path. /api/openapi.json lists those of the API.'],
+  request_not_found: [404, reports, 'No request with the id "{id}" is kept.'],
+  model_not_found: [404, api, 'There is no model {model}.'],
+  field_malformed: [400, api, '{field}: {expected}'],
+  request_malformed: [400, api, '{reason}'],
+  body_too_complex: [400, api, 'The body holds more than {max} values, or nests them too deeply.'],
+  body_too_large: [413, api, '{reason}'],
+  content_type_unsupported: [415, api, '{reason}'],
+  session_busy: [429, strangers, 'Too many of your {what} are in progress.'],
+  address_busy: [429, strangers, 'Too many requests of this address are under way.'],
+  pages_busy: [503, strangers, 'Too many pages are open. Close some, or try again.'],
+  playground_off: [503, api, 'The playground is off: WEIR_PUBLIC_URL does not say where the gateway is.'],
+  gateway_down: [502, api, 'The gateway does not answer: {reason}.'],
+  database_down: [503, outage, 'The database does not answer now. Try again in a moment.'],
+  internal: [500, api, 'The portal could not do this. Its log says why.'],
+} as const satisfies Readonly<Record<string, RefusalRow>>;
+
+/**
+ * Every way in which a command or a request of the admin API is refused, one row each. `npm run generate` writes the table
+ * of docs/errors.md from here.
+ */
+export const operatorRefusals = { ...ofBooks, ...ofReports, ...ofCommands, ...ofPortal };
+
+export type RefusalCode = keyof typeof operatorRefusals;
+
+type NamesIn<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+type PartNames<Row extends RefusalRow> =
+  | NamesIn<Row[2]>
+  | (Row extends { readonly 4: infer Hint } ? NamesIn<Hint> : never);
+
+interface RefusalDetails {
+  /** Default: the field of the row. */
+  readonly field?: string | undefined;
+  readonly retryAfterSeconds?: number;
+  readonly cause?: unknown;
+}
+
+/** An operator's command that cannot be done as asked, or a refused request of the admin API. */
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly parts: Readonly<Record<string, string | number>>;
+  /** The sentence without the part that only the command line can use. */
+  readonly sentence: string;
+  /** The field at fault, by its name in the admin API. Undefined if no field is at fault. */
+  readonly field: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  /** `refusal` makes one, and checks its parts. */
+  constructor(code: RefusalCode, parts: Readonly<Record<string, string | number>> = {}, details: RefusalDetails = {}) {
+    const [, , text, field, hint]: RefusalRow = operatorRefusals[code];
+    const sentence = filled(text, parts);
+    super(hint === undefined ? sentence : `${sentence} ${filled(hint, parts)}`, { cause: details.cause });
+    this.name = 'Refusal';
+    this.code = code;
+    this.parts = parts;
+    this.sentence = sentence;
+    this.field = details.field ?? field;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+
+  get status(): RefusalStatus {
+    return operatorRefusals[this.code][0] ?? 400;
+  }
+}
+
+/** What follows the code of a refusal: the parts that its row names, if any, and details. */
+type GivenTo<Name extends string> = [Name] extends [never]
+  ? [parts?: Readonly<Record<string, never>>, details?: RefusalDetails]
+  : [parts: Readonly<Record<Name, string | number>>, details?: RefusalDetails];
+
+export function refusal<Code extends RefusalCode>(
+  code: Code,
+  ...given: GivenTo<PartNames<(typeof operatorRefusals)[Code]> & string>
+): Refusal {
+  return new Refusal(code, given[0], given[1]);
+}
+
+const filled = (text: string, parts: Readonly<Record<string, string | number>>): string =>
+  text.replace(/\{(\w+)\}/g, (_, name: string) => String(parts[name]));
