@@ -1,5 +1,6 @@
 import type { Key } from '../../src/core/account.ts';
 import type { RateLimit } from './check-refusal.ts';
+import type { Promised } from './world-view.ts';
 
 const rich = 1_000_000_000_000n;
 /** Of the workspaces of a world, in their order: one has hardly any money, one may have few requests in flight. */
@@ -37,7 +38,12 @@ export const keyPlans: readonly KeyPlan[] = [
   { ...usual, workspace: 0 },
   { ...usual, workspace: 1, budget: { limit: tight, period: 'week' } },
   { ...usual, workspace: 1, budget: { limit: tight, period: 'month' } },
+  { ...usual, workspace: 0 },
+  { ...usual, workspace: 1, budget: { limit: tight, period: 'week' } },
 ];
+
+/** What is promised: docs/accounts.md. */
+export const promised: Promised = { graceMs: 30 * 60_000, keyPlans, workspaces };
 
 /** Keys that are revoked some time in most worlds, while their callers go on. */
 export const revokedKeys = [6, 7] as const;
@@ -46,5 +52,14 @@ export const [slowKey, crowdedKey, endingKey, unknownKey] = [8, 9, 10, 11] as co
 /** Keys whose budget is for a longer time than a day. */
 export const longBudgetKeys = [12, 13] as const;
 
-/** The budget of a tag of the workspace that may have few requests in flight. */
-export const tagBudget = { workspace: 3, tag: 'of=1', budget: { limit: tight, period: 'day' } } as const;
+/** Keys that are suspended, or rotated, shortly before what services store is out of reach. */
+export const [heldKey, rotatedKey] = [14, 15] as const;
+
+/** Budgets of tags of the workspace that may have few requests in flight: of the first tag of a request, and of its second one. */
+export const tagBudgets = [
+  { workspace: 3, tag: 'of=1', budget: { limit: tight, period: 'day' } },
+  { workspace: 3, tag: 'shard=2', budget: { limit: tight, period: 'day' } },
+] as const;
+
+/** The tags of a request, in the form of their header. */
+export const tagsOf = (id: number): string | undefined => (id % 2 === 0 ? `of=${id % 3},shard=${id % 5}` : undefined);

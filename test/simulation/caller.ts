@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { answerPaths } from '../../src/core/api-paths.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 import { Failure } from '../../src/core/failure.ts';
+import { tagsOf } from './accounts.ts';
 import type { RequestEvent } from './events.ts';
 import { bodyOf, type EarlierAnswer } from './expected-answer.ts';
 import type { Program } from './program.ts';
@@ -15,6 +16,10 @@ export interface Call {
   readonly event: RequestEvent;
   /** The call whose answer it goes on from. */
   readonly earlier: EarlierAnswer | undefined;
+  /** The text of its key. */
+  readonly key: string;
+  /** The name of the program that it was sent to. */
+  readonly program: string;
   readonly startedAt: number;
   /** Undefined: no head has come. */
   readonly status: () => number | undefined;
@@ -101,10 +106,11 @@ export function call(
   }
 
   const text = JSON.stringify(bodyOf(event, earlier));
+  const tags = tagsOf(event.id);
   const headers: Readonly<Record<string, string>> = {
     ...(event.surface === 'messages' ? { 'x-api-key': options.key } : { authorization: `Bearer ${options.key}` }),
     ...{ 'content-type': 'application/json', 'anthropic-version': '2023-06-01', 'x-request-id': `r${event.id}` },
-    ...(event.id % 2 === 0 ? { 'x-weir-tags': `of=${event.id % 3},shard=${event.id % 5}` } : {}),
+    ...(tags === undefined ? {} : { 'x-weir-tags': tags }),
   };
   const exchange: Exchange = {
     head: {
@@ -182,7 +188,7 @@ export function call(
     started: () => phase === 'started',
   };
   const received: Call = {
-    ...{ event, earlier, startedAt },
+    ...{ event, earlier, startedAt, key: options.key, program: program.name },
     status: () => status,
     body: () => pieces.join(''),
     written: () => written.join(''),

@@ -21,10 +21,17 @@ export const endpointPlaces = 40;
 /** The window of models, tokens. A narrow one has no room for a message without a cap of its own. */
 export const windows = { usual: 8_192, narrow: 4_000 } as const;
 
-/** A catalog of two models on these backends. `factor`: of the prices. `window`: of the models. */
+interface CatalogOptions {
+  readonly factor: number;
+  readonly window: number;
+  readonly version: string;
+  readonly places?: number | undefined;
+}
+
+/** A catalog of two models on these backends. `factor`: of the prices. `window`: of the models. `places`: of each endpoint. */
 export function snapshotWith(
   backends: readonly ('a' | 'b')[],
-  { factor, window, version }: { readonly factor: number; readonly window: number; readonly version: string },
+  { factor, window, version, places = endpointPlaces }: CatalogOptions,
 ): Snapshot {
   const scaled = {
     prompt: prices.prompt * BigInt(factor),
@@ -37,7 +44,7 @@ export function snapshotWith(
       backend: {
         ...routeOf(backend).backend,
         engine: backend === 'a' ? ('vllm' as const) : ('sglang' as const),
-        maxConcurrentRequestsPerEndpoint: endpointPlaces,
+        maxConcurrentRequestsPerEndpoint: places,
       },
     }));
   return snapshotOf(

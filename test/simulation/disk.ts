@@ -51,6 +51,18 @@ function createBytes(content: Buffer = Buffer.alloc(0)): Bytes {
 /** What is wrong with a disk. `cannot-sync`: it takes writes, and says that they may be lost. */
 export type DiskTrouble = 'none' | 'full' | 'fails' | 'cannot-sync';
 
+/** What changes files or their names. */
+export const fileOperations = [
+  'write',
+  'truncation',
+  'sync',
+  'sync of a folder',
+  'new file',
+  'removal',
+  'renaming',
+] as const;
+export type FileOperation = (typeof fileOperations)[number];
+
 /**
  * A disk with the promises of a real one and no others: what was not synced is lost, or torn, at a power cut. Names are
  * durable when their folder was synced.
@@ -65,6 +77,8 @@ export interface Disk {
   readonly sync: (file: SimulatedFile) => void;
   readonly syncFolder: (folder: string) => void;
   readonly setTrouble: (trouble: DiskTrouble) => void;
+  /** Calls `run` before the operation after so many others. If it returns true, the machine has no power, and nothing more is changed. */
+  readonly atOperation: (after: number, run: (operation: FileOperation) => boolean) => void;
   /** Loses what was not synced: each write survives, is torn or is lost, as chance has it. */
   readonly cutPower: (chance: Chance) => void;
   /** All bytes that were ever durable or current, for a look at what they contain. */
@@ -88,6 +102,18 @@ export function createDisk(): Disk {
     throw Object.assign(new Error(`${code}: simulated, '${path}'`), { code });
   }
 
+  let isWithoutPower = false;
+  let planned: { after: number; readonly run: (operation: FileOperation) => boolean }[] = [];
+
+  /** Before each operation. */
+  function begin(operation: FileOperation, path: string): void {
+    for (const each of isWithoutPower ? [] : planned) each.after -= 1;
+    const due = planned.filter(({ after }) => after < 0);
+    if (due.length > 0) planned = planned.filter(({ after }) => after >= 0);
+    for (const { run } of due) if (run(operation)) isWithoutPower = true;
+    if (isWithoutPower) fail('EIO', path);
+  }
+
   function refuseTrouble(path: string, grows: boolean): void {
     if (trouble === 'fails') fail('EIO', path);
     if (trouble === 'full' && grows) fail('ENOSPC', path);
@@ -98,6 +124,7 @@ export function createDisk(): Disk {
   }
 
   function write(file: SimulatedFile, bytes: Uint8Array, at: number): void {
+    begin('write', 'file');
     refuseTrouble('file', at + bytes.length > file.current.size());
     const copy = Buffer.from(bytes);
     file.current.write(copy, at);
@@ -105,12 +132,14 @@ export function createDisk(): Disk {
   }
 
   function truncate(file: SimulatedFile, size: number): void {
+    begin('truncation', 'file');
     if (trouble === 'fails') fail('EIO', 'file');
     file.current.truncate(size);
     file.unsynced.push({ size });
   }
 
   function sync(file: SimulatedFile): void {
+    begin('sync', 'file');
     refuseToSync('file');
     apply(file.durable, file.unsynced);
     file.unsynced = [];
@@ -119,6 +148,7 @@ export function createDisk(): Disk {
   function open(path: string, { create }: { readonly create: boolean }): SimulatedFile | undefined {
     const known = names.get(path);
     if (known !== undefined || !create) return known;
+    begin('new file', path);
     refuseTrouble(path, true);
     const made: SimulatedFile = { current: createBytes(), durable: createBytes(), unsynced: [] };
     names.set(path, made);
@@ -126,6 +156,7 @@ export function createDisk(): Disk {
   }
 
   function syncFolder(folder: string): void {
+    begin('sync of a folder', folder);
     refuseToSync(folder);
     for (const path of durableNames.keys()) if (dirname(path) === folder && !names.has(path)) durableNames.delete(path);
     for (const [path, file] of names) if (dirname(path) === folder) durableNames.set(path, file);
@@ -189,6 +220,7 @@ export function createDisk(): Disk {
         .toSorted()
         .map((path) => ({ name: basename(path), isFile: () => true, isDirectory: () => false })),
     renameSync: (from: string, to: string) => {
+      begin('renaming', from);
       refuseTrouble(from, false);
       const file = names.get(from) ?? fail('ENOENT', from);
       names.delete(from);
@@ -201,6 +233,7 @@ export function createDisk(): Disk {
       return options?.throwIfNoEntry === false ? undefined : fail('ENOENT', path);
     },
     unlinkSync: (path: string) => {
+      begin('removal', path);
       refuseTrouble(path, false);
       if (!names.delete(path)) fail('ENOENT', path);
     },
@@ -216,7 +249,10 @@ export function createDisk(): Disk {
     files: files as unknown as Files,
     open,
     exists: (path) => names.has(path),
-    remove: (path) => void names.delete(path),
+    remove: (path) => {
+      begin('removal', path);
+      names.delete(path);
+    },
     write,
     truncate,
     sync,
@@ -224,7 +260,9 @@ export function createDisk(): Disk {
     setTrouble: (now) => {
       trouble = now;
     },
+    atOperation: (after, run) => void planned.push({ after, run }),
     cutPower: (chance) => {
+      isWithoutPower = false;
       handles.clear();
       names = new Map();
       for (const [path, file] of durableNames) {

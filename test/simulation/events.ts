@@ -104,8 +104,8 @@ export type FaultEvent =
       readonly downMs: number;
     }
   | { readonly kind: 'restart'; readonly at: number; readonly service: number; readonly downMs: number }
-  /** The machine of all services and of their disk. */
-  | { readonly kind: 'power-cut'; readonly at: number; readonly downMs: number }
+  /** The machine of all services and of their disk. `operations`: before the operation on a file after so many others. Absent: at once. */
+  | { readonly kind: 'power-cut'; readonly at: number; readonly operations?: number; readonly downMs: number }
   | { readonly kind: 'pause'; readonly at: number; readonly service: number; readonly forMs: number }
   | { readonly kind: 'clock-jump'; readonly at: number; readonly service: number; readonly ms: number }
   | {
@@ -162,6 +162,8 @@ export interface WorldPlan {
   readonly startsAt: number;
   /** How long a message between a service and the thread of its store takes. Absent: as good as no time. */
   readonly storeMs?: number;
+  /** Requests that each endpoint takes at a time from a service. Absent: more than there are. */
+  readonly endpointPlaces?: number;
   /** How long rows are kept. Absent: longer than the world lasts. */
   readonly retentionHours?: number;
   readonly events: readonly WorldEvent[];

@@ -57,7 +57,7 @@ export interface Invariants {
 /** Rows that are older are read when all rows are. */
 const newRowsMs = 180_000;
 
-export function createInvariants(world: World): Invariants {
+export function createInvariants(world: World, { maxViolations = 20 } = {}): Invariants {
   const { scheduler } = world;
   const violations: Violation[] = [];
   const requests = world.plan.events.filter(isRequest);
@@ -67,9 +67,11 @@ export function createInvariants(world: World): Invariants {
   /** Searches with a result that reached the caller, by request. */
   const received = new Map<number, number>();
   let seen = 0;
+  let seenFaults = 0;
+  let seenCorrections = 0;
 
   function violate(invariant: string, text: string, request?: number): void {
-    if (violations.length >= 20) return;
+    if (violations.length >= maxViolations) return;
     violations.push({ invariant, text, atMs: scheduler.now(), request });
     scheduler.log.write(`VIOLATION ${invariant} ${request === undefined ? '' : `r${request} `}${text}`);
   }
@@ -156,7 +158,8 @@ export function createInvariants(world: World): Invariants {
 
   function checkStopped(call: Call, isSuccess: boolean): void {
     const stopped = world.stoppedAt.get(call.event.key);
-    if (!isSuccess || stopped === undefined) return;
+    // The key that replaces another one does not end with it.
+    if (!isSuccess || stopped === undefined || call.key === world.keys[call.event.key]?.later?.text) return;
     if (mustRefuse({ stoppedAt: stopped, startedAt: call.startedAt }, world.spells))
       violate('stopped key', 'is served', call.event.id);
   }
@@ -164,6 +167,8 @@ export function createInvariants(world: World): Invariants {
   /** Where an endpoint could have served, no failure reaches the caller. */
   function checkFailure(call: Call, answer: ReceivedAnswer | undefined): void {
     if (call.end() === 'left' || !isCalm(call.startedAt, call.endedAt())) return;
+    // All places may be taken, and what broke off finds none to go on at.
+    if (world.plan.endpointPlaces !== undefined) return;
     if (world.engineSpells.some(([begin, end]) => end + 60_000 >= call.startedAt && begin <= call.endedAt())) return;
     const status = call.status() ?? 0;
     const isFailure = status >= 500 || answer?.end === 'error' || call.end() === 'broken';
@@ -215,7 +220,11 @@ export function createInvariants(world: World): Invariants {
         JSON.stringify(difference, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
       );
     for (const fault of funds) violate('funds', fault);
-    for (const text of world.wrongCorrections.splice(0)) violate('correction', text);
+    for (; seenCorrections < world.corrections.length; seenCorrections += 1) {
+      const { isMade, left, reserved } = world.corrections[seenCorrections]!;
+      if (isMade !== left >= reserved)
+        violate('correction', `${isMade ? 'made' : 'refused'}: ${left} left, ${reserved} reserved`);
+    }
     for (const row of rows) rowsOfLedger.set(row.requestId, row);
     checkRows(rows);
     if (how === 'all') money.checkMoney([...rowsOfLedger.values()]);
@@ -307,6 +316,11 @@ export function createInvariants(world: World): Invariants {
     for (const fault of await fundsFaults(world, database.queries)) violate('funds', fault);
     for (const fault of await reservationsLeft(world, database)) violate('rest', fault);
     const rows = await listRequests(database.queries, {}, 100_000);
+    const keptMs = (world.plan.retentionHours ?? 24) * 3_600_000;
+    const present = new Set(rows.map(({ requestId }) => requestId));
+    for (const { requestId, startedAt } of rowsOfLedger.values())
+      if (startedAt > world.plan.startsAt + scheduler.now() - keptMs && !present.has(requestId))
+        violate('retention', `the row of ${requestId} was removed too early`);
     // Where rows are removed, those count that were there.
     const removed = world.plan.retentionHours === undefined ? [] : rowsOfLedger.keys();
     const known = new Set([...removed, ...rows.map(({ requestId }) => requestId)]);
@@ -327,6 +341,10 @@ export function createInvariants(world: World): Invariants {
         open.delete(call);
         if (!checked.has(call)) checkCall(call);
         checked.add(call);
+      }
+      for (; seenFaults < world.faults.length; seenFaults += 1) {
+        const { invariant, text, tightened } = world.faults[seenFaults]!;
+        if (tightened === world.tightened || tightened === undefined) violate(invariant, text);
       }
     },
     checkBooks,

@@ -4,9 +4,9 @@ import type { Scheduler } from './scheduler.ts';
 
 /**
  * How often a database loses something, of each time that it could. `commit`: the answer to a commit that it has made.
- * `connection`: a connection over the network, at a statement.
+ * `connection`: a connection over the network, at a statement. `serialization`: a transaction, which is rolled back because of another one.
  */
-const shares = { commit: 0.02, connection: 0.002 } as const;
+const shares = { commit: 0.02, connection: 0.002, serialization: 0.004 } as const;
 /** How long a service may then lack the database. */
 const healMs = 4_000;
 

@@ -5,12 +5,14 @@ import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import type { FaultEvent, OperatorEvent, RequestEvent, SearchWish, WorldEvent, WorldPlan } from './events.ts';
 import { revokedKeys } from './accounts.ts';
 import { pairsOf } from './pairs.ts';
+import { placedEvents } from './placed-requests.ts';
 import {
+  flappingEndpoints,
   halfOf,
   one,
-  rareEvents,
   rareKey,
   rareLength,
+  rarePlaces,
   rareRequest,
   rareStore,
   type Rarity,
@@ -278,13 +280,21 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   for (let tries = 0; tries < (responses ? 0 : strays); tries += 1)
     asked.push(requestOf(asked.length + 1, chance() * latest, { chance, served: ['responses'] }));
   const length = Math.max(latest, hours * hourMs - 10_000);
-  const events: WorldEvent[] = [...asked, ...rareEvents(rare, asked, chance)];
+  const draw = (id: number, at: number): RequestEvent => requestOf(id, at, { chance, served: from.served });
+  const placed = placedEvents(rare, { draw, firstId: asked.length + 1, lengthMs: length, chance });
+  const events: WorldEvent[] = [...asked, ...placed, ...flappingEndpoints(rare, asked, chance)];
   const [faultsOn, operatorsOn] = [halfOf(faultKinds, chance), halfOf(operatorKinds, chance)];
   const calmness = chance();
   const faults = calmness < 0.25 ? 0 : Math.floor(chance() * 24);
   for (let index = 0; index < faults; index += 1) events.push(faultOf(moment(asked, length, chance), faultsOn, chance));
   for (const again of faults > 0 ? (['after-power-cut', 'after-death'] as const) : [])
     if (chance() < 0.5) events.push(...replayOf(moment(asked, length, chance), again, chance));
+  if (faults > 0 && chance() < 0.7)
+    for (const operations of [chance() * 6, chance() * 40, chance() * 200])
+      events.push({
+        ...{ kind: 'power-cut', at: moment(asked, length, chance) },
+        ...{ operations: Math.floor(operations), downMs: 500 + chance() * 2_000 },
+      });
   for (const key of revokedKeys)
     if (chance() < 0.7) events.push({ kind: 'key-status', at: chance() * length, key, status: 'revoked' });
   const operations = Math.floor(chance() * 16);
@@ -295,7 +305,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     events.push({ kind: 'correction', at: moment(asked, length, chance), ...correction });
   }
   return {
-    ...{ seed, hours, services, startsAt, ...kept, ...rareStore(rare, chance) },
+    ...{ seed, hours, services, startsAt, ...kept, ...rareStore(rare, chance), ...rarePlaces(rare, chance) },
     ...{ valkey: services > 1 || chance() < 0.3, responses },
     searchProvider: chance() < 0.75 ? 'none' : one(searchTroubles, chance),
     events: events.toSorted((first, second) => first.at - second.at),

@@ -2,7 +2,7 @@ import type { BudgetPeriod } from '../../src/core/account.ts';
 import type { Money } from '../../src/core/money.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
 import { periodStart } from '../../src/books/accounts/budget-period.ts';
-import { keyPlans, tagBudget, workspaces } from './accounts.ts';
+import { tagBudgets, tagsOf } from './accounts.ts';
 import type { Call } from './caller.ts';
 import { pastFunds } from './check-budget.ts';
 import { healedMs, stopDelayMs } from './check-stopped.ts';
@@ -30,6 +30,7 @@ export interface MoneyInvariants {
 /** Whether funds that are spent serve nothing more, and whether those that are not refuse nothing. */
 export function createMoneyInvariants(world: World, violate: Violate): MoneyInvariants {
   const { plan, calls, keys, workspaceIds } = world;
+  const { keyPlans } = world.promised;
   const hasJump = plan.events.some(({ kind }) => kind === 'clock-jump');
   const knownAfterMs = stopDelayMs + (hasJump ? maxJumpMs : 0);
   const funds = fundsOf(world);
@@ -92,7 +93,8 @@ export function createMoneyInvariants(world: World, violate: Violate): MoneyInva
   };
 }
 
-function fundsOf({ plan, keys, workspaceIds, balanceChanges }: World): readonly Fund[] {
+function fundsOf({ plan, keys, workspaceIds, balanceChanges, promised }: World): readonly Fund[] {
+  const { keyPlans, workspaces } = promised;
   const isChanged = (key: number): boolean => plan.events.some((event) => event.kind === 'budget' && event.key === key);
   const balances = workspaces.map(({ credit }, workspace): Fund => {
     const changes = () => balanceChanges.filter((change) => change.workspace === workspace);
@@ -111,23 +113,30 @@ function fundsOf({ plan, keys, workspaceIds, balanceChanges }: World): readonly 
   });
   const budgets = keyPlans.flatMap(({ budget }, key): readonly Fund[] => {
     if (budget === undefined || isChanged(key)) return [];
+    const rotation = plan.events.find((event) => event.kind === 'rotate' && event.key === key);
+    // What a key has spent counts against the budget of the one that replaces it, and not the other way round.
+    const isOf = ({ keyId, startedAt }: SettledRequest): boolean => {
+      const { id, later } = keys[key] ?? {};
+      if (later === undefined || rotation === undefined) return keyId === id;
+      return keyId === later.id || (keyId === id && startedAt <= plan.startsAt + rotation.at);
+    };
     return [
       {
         name: `budget of key ${key}`,
         period: budget.period,
-        isOf: ({ keyId }) => keyId === keys[key]?.id,
+        isOf,
         pays: ({ event }) => event.key === key,
         ...{ most: () => budget.limit, least: () => budget.limit },
       },
     ];
   });
-  const { tag, workspace, budget } = tagBudget;
-  const ofTag: Fund = {
+  const ofTags = tagBudgets.map(({ tag, workspace, budget }): Fund => ({
     name: `budget of the tag ${tag}`,
     period: budget.period,
     isOf: ({ workspaceId, tags }) => workspaceId === workspaceIds[workspace] && tags?.split(',').includes(tag) === true,
-    pays: ({ event }) => keyPlans[event.key]?.workspace === workspace && event.id % 2 === 0 && event.id % 3 === 1,
+    pays: ({ event }) =>
+      keyPlans[event.key]?.workspace === workspace && tagsOf(event.id)?.split(',').includes(tag) === true,
     ...{ most: () => budget.limit, least: () => budget.limit },
-  };
-  return [...balances, ...budgets, ofTag];
+  }));
+  return [...balances, ...budgets, ...ofTags];
 }

@@ -15,9 +15,9 @@ import type { AccountEvent, WorldPlan } from './events.ts';
 import { createProgram, type Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { WorldDatabase } from './world-database.ts';
-import { keyPlans, tagBudget, unknownKey, workspaces } from './accounts.ts';
+import { keyPlans, tagBudgets, unknownKey, workspaces } from './accounts.ts';
 import type { KeyState, StateChange } from './key-states.ts';
-import type { BalanceChange, WorldKey } from './world-view.ts';
+import type { BalanceChange, Correction, WorldKey } from './world-view.ts';
 
 /** The program with which an operator changes accounts: it has the database open, as a command of `weir` has. */
 export interface Operator {
@@ -30,7 +30,7 @@ export interface Operator {
   readonly balanceChanges: readonly BalanceChange[];
   /** Changes that were made. */
   readonly mutations: () => number;
-  readonly wrongCorrections: string[];
+  readonly corrections: readonly Correction[];
   readonly open: () => Promise<void>;
   readonly createAccounts: () => Promise<void>;
   readonly operate: (event: AccountEvent) => Promise<void>;
@@ -54,6 +54,8 @@ const openAgainMs = 1_000;
 
 export function createOperator({ plan, scheduler, disk, store, isLocked }: OperatorOptions): Operator {
   const { log } = scheduler;
+  /** How far the clocks of two services may differ. */
+  const skewMs = plan.events.some(({ kind }) => kind === 'clock-jump') ? maxJumpMs : 0;
   const keys: WorldKey[] = [];
   const workspaceIds: string[] = [];
   const stoppedAt = new Map<number, number>();
@@ -61,7 +63,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   const stopped = new Set<string>();
   /** Keys and workspaces of which a change failed, and may have been made all the same. */
   const unknown = new Set<string>();
-  const wrongCorrections: string[] = [];
+  const corrections: Correction[] = [];
   const changes: (StateChange & { doneMs: number })[] = [];
   const balanceChanges: BalanceChange[] = [];
   let mutations = 0;
@@ -103,8 +105,10 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
       mutations += 1;
       keys.push({ id: key.id, text, workspace });
     }
-    await setTagBudget(queries, workspaceIds[tagBudget.workspace] ?? '', tagBudget, first);
-    mutations += 1;
+    for (const tagBudget of tagBudgets) {
+      await setTagBudget(queries, workspaceIds[tagBudget.workspace] ?? '', tagBudget, first);
+      mutations += 1;
+    }
   }
 
   /** Notes a change that was made. Returns whether it surely was one. */
@@ -158,11 +162,11 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
       await creditWorkspace(queries, id, { amount: -amount, note: 'x' }, by);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (isExact && left >= reserved) wrongCorrections.push(`refused: ${left} left, ${reserved} reserved`);
+      if (isExact) corrections.push({ isMade: false, left, reserved });
       log.write('operator correction refused');
       return false;
     }
-    if (isExact && left < reserved) wrongCorrections.push(`accepted: ${left} left, ${reserved} reserved`);
+    if (isExact) corrections.push({ isMade: true, left, reserved });
     taken.doneMs = scheduler.now();
     const picoUsd = String(amount);
     const back: AccountEvent = { kind: 'credit', at: scheduler.now(), workspace: event.workspace, picoUsd };
@@ -189,10 +193,10 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   function noteAttempt(event: AccountEvent): (doneMs: number) => void {
     const fromMs = scheduler.now();
     const note = (of: string, state: KeyState, endsMs = fromMs): ((doneMs: number) => void) => {
-      const change = { of, state, fromMs: Math.max(fromMs, endsMs - maxJumpMs), doneMs: Infinity };
+      const change = { of, state, fromMs: Math.max(fromMs, endsMs - skewMs), doneMs: Infinity };
       changes.push(change);
       return (doneMs) => {
-        change.doneMs = Math.max(doneMs, endsMs + (endsMs > fromMs ? maxJumpMs : 0));
+        change.doneMs = Math.max(doneMs, endsMs + (endsMs > fromMs ? skewMs : 0));
       };
     };
     switch (event.kind) {
@@ -256,10 +260,10 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
 
   /** From its end on, whatever clock a replica has, no one has the key. */
   const noteEnd = (key: number, inMs: number): void =>
-    void scheduler.after(inMs + maxJumpMs, () => stoppedAt.set(key, scheduler.now()));
+    void scheduler.after(inMs + skewMs, () => stoppedAt.set(key, scheduler.now()));
 
   return {
-    ...{ keys, workspaceIds, stoppedAt, wrongCorrections, open, createAccounts, operate, changes, balanceChanges },
+    ...{ keys, workspaceIds, stoppedAt, corrections, open, createAccounts, operate, changes, balanceChanges },
     database: () => running?.database,
     mutations: () => mutations,
     kill: () => {

@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import { thisMachine } from '../../src/books/databases/machine.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
@@ -31,6 +32,7 @@ export const onPostgres =
           connect(at, program, {
             ...shared,
             isConnectionLost: () => loses('connection'),
+            isRolledBack: () => loses('serialization'),
             way: createWay(program, isAway, chance),
           }),
       }),
@@ -46,6 +48,8 @@ interface Server {
   readonly way: Way;
   /** Asked at each statement. */
   readonly isConnectionLost: () => boolean;
+  /** Asked at each statement of a transaction but its first and last one, and at its commit. */
+  readonly isRolledBack: () => boolean;
   readonly turns: Turns;
   readonly listeners: Listeners;
   readonly real: RealWork['real'];
@@ -114,7 +118,7 @@ function createSession(
   client: PostgresPoolClient,
   { program, server, held, broken }: SessionContext,
 ): PostgresPoolClient {
-  const { way, turns, listeners, real, log, isConnectionLost } = server;
+  const { way, turns, listeners, real, log, isConnectionLost, isRolledBack } = server;
   let turn: Turn | undefined;
   let isBroken = false;
 
@@ -146,6 +150,13 @@ function createSession(
     return result;
   }
 
+  /** As a server does that cannot bring transactions into an order. */
+  async function failToSerialize(text: string): Promise<never> {
+    log.write(`${program.name} cannot serialize ${text.slice(0, 30)}`);
+    if (text.startsWith('commit')) await real(client.query('rollback', []));
+    throw Object.assign(new DatabaseError('could not serialize access', 0, 'error'), { code: '40001' });
+  }
+
   async function query(text: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<object>> {
     await way.pass();
     if (isBroken) throw connectionError('ECONNRESET');
@@ -155,6 +166,8 @@ function createSession(
     mine.touch();
     if (/^(begin|start)/.test(text)) mine.onIdle(() => breakOff('idle in a transaction'));
     try {
+      if (mine.isTransaction() && !/^(begin|start|rollback|set)/.test(text) && isRolledBack())
+        return await failToSerialize(text);
       return await carryOut(text, parameters);
     } finally {
       if (turn === mine && (!mine.isTransaction() || /^(commit|rollback)/.test(text))) passTurn();

@@ -1,7 +1,7 @@
 import type { Chance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { crowdedKey, endingKey, longBudgetKeys, slowKey, unknownKey } from './accounts.ts';
-import type { FaultEvent, OperatorEvent, RequestEvent, WorldPlan } from './events.ts';
+import type { FaultEvent, RequestEvent, WorldPlan } from './events.ts';
 import { expectedAnswer } from './expected-answer.ts';
 
 /**
@@ -17,12 +17,15 @@ const rarities = [
     'ending-keys',
     'unknown-keys',
   ] as const),
-  ...(['slow-uploads', 'slow-store', 'flapping-endpoints', 'end-of-month', 'long', 'long-outage'] as const),
+  ...(['slow-uploads', 'slow-store', 'flapping-endpoints', 'few-places', 'end-of-month', 'long'] as const),
+  ...(['long-outage', 'store-states'] as const),
 ] as const;
 export type Rarity = (typeof rarities)[number];
 
 /** How often a world has some of it, if not in half of all. */
-const shares: Partial<Readonly<Record<Rarity, number>>> = { 'end-of-month': 0.15, long: 0.12 };
+const shares: Partial<Readonly<Record<Rarity, number>>> = {
+  ...{ 'end-of-month': 0.15, long: 0.12, 'few-places': 0.2, 'long-outage': 0.15 },
+};
 
 export const one = <Value>(values: readonly Value[], chance: Chance): Value =>
   values[Math.floor(chance() * values.length)]!;
@@ -87,32 +90,21 @@ function withOneCapped(event: RequestEvent, chance: Chance): RequestEvent {
 export const rareStore = (rare: ReadonlySet<Rarity>, chance: Chance): Pick<WorldPlan, 'storeMs'> =>
   rare.has('slow-store') ? { storeMs: 10 + chance() * 50 } : {};
 
-/** A world of two hours. Rows are old enough there to be removed, or the database is away for longer than keys work without it. */
-export function rareLength(rare: ReadonlySet<Rarity>): Pick<WorldPlan, 'hours' | 'retentionHours'> {
-  if (!rare.has('long')) return { hours: 1 };
-  return { hours: 2, ...(rare.has('long-outage') ? {} : { retentionHours: 0.5 }) };
-}
+/** A world of two hours. Rows are old enough there to be removed. */
+export const rareLength = (rare: ReadonlySet<Rarity>): Pick<WorldPlan, 'hours' | 'retentionHours'> =>
+  rare.has('long') ? { hours: 2, ...(rare.has('long-outage') ? {} : { retentionHours: 0.5 }) } : { hours: 1 };
 
-export function rareEvents(
+/** So few requests for each endpoint that they are all taken at times. */
+export const rarePlaces = (rare: ReadonlySet<Rarity>, chance: Chance): Pick<WorldPlan, 'endpointPlaces'> =>
+  rare.has('few-places') ? { endpointPlaces: 2 + Math.floor(chance() * 3) } : {};
+
+export function flappingEndpoints(
   rare: ReadonlySet<Rarity>,
   requests: readonly RequestEvent[],
   chance: Chance,
-): readonly (FaultEvent | OperatorEvent)[] {
-  const soonAfter = (): number => one(requests, chance).at + chance() * 200;
-  const flaps = rare.has('flapping-endpoints') ? 12 : 0;
-  return [
-    ...Array.from({ length: flaps }, (): FaultEvent => {
-      const engine = one(['a1', 'a2', 'b1'], chance);
-      return { kind: 'dns', at: soonAfter(), service: Math.floor(chance() * 4), engine, forMs: 5 + chance() * 400 };
-    }),
-    ...(rare.has('ending-keys') ? [endOf(soonAfter(), chance)] : []),
-    ...(rare.has('long') && rare.has('long-outage')
-      ? [{ kind: 'locked', at: chance() * 4_000_000, forMs: (31 + chance() * 9) * 60_000 } as const]
-      : []),
-  ];
+): readonly FaultEvent[] {
+  return Array.from({ length: rare.has('flapping-endpoints') ? 12 : 0 }, () => ({
+    ...({ kind: 'dns', at: one(requests, chance).at + chance() * 200, service: Math.floor(chance() * 4) } as const),
+    ...{ engine: one(['a1', 'a2', 'b1'], chance), forMs: 5 + chance() * 400 },
+  }));
 }
-
-const endOf = (at: number, chance: Chance): OperatorEvent =>
-  chance() < 0.5
-    ? { kind: 'rotate', at, key: endingKey, overlapMs: 1_000 + chance() * 600_000 }
-    : { kind: 'expiry', at, key: endingKey, inMs: 1_000 + chance() * 600_000 };

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { WorldPlan } from './events.ts';
 import { isRequest } from './events.ts';
-import { createInvariants, type Violation } from './invariants.ts';
+import { createInvariants, type Invariants, type Violation } from './invariants.ts';
 import { withSeededCrypto } from './seeded-crypto.ts';
 import type { Situations } from './situations.ts';
 import { loadSqlite } from './sqlite.ts';
 import { type MakeDatabase, onSqlite } from './world-database.ts';
+import type { World } from './world-view.ts';
 import { createWorld } from './world.ts';
 
 export interface WorldResult {
@@ -22,24 +23,45 @@ const booksEveryMs = 60_000;
 const allBooksEveryMs = 300_000;
 const hourMs = 3_600_000;
 
+/** What looks at a world beside its invariants. */
+export type WorldWatch = Omit<Invariants, 'violations'>;
+
+const noWatch: WorldWatch = {
+  check: () => undefined,
+  checkBooks: () => Promise.resolve(),
+  checkRest: () => Promise.resolve(),
+};
+
 /** Runs a world from its plan to its end, on SQLite unless another database is given. The same plan gives the same result. */
-export async function runWorld(plan: WorldPlan, database?: MakeDatabase): Promise<WorldResult> {
+export async function runWorld(
+  plan: WorldPlan,
+  database?: MakeDatabase,
+  watch: (world: World) => WorldWatch = () => noWatch,
+): Promise<WorldResult> {
   const makeDatabase = database ?? onSqlite(await loadSqlite());
   return withSeededCrypto(plan.seed, async () => {
     const world = await createWorld(plan, makeDatabase);
     const invariants = createInvariants(world);
+    const watcher = watch(world);
+    const check = (): void => {
+      invariants.check();
+      watcher.check();
+    };
     try {
       const until = plan.hours * hourMs;
       const last = plan.events.at(-1)?.at ?? 0;
       for (let at = booksEveryMs; at < Math.max(until, last) + booksEveryMs; at += booksEveryMs) {
-        await world.runUntil(at, invariants.check);
-        await invariants.checkBooks(at % allBooksEveryMs === 0 ? 'all' : 'new');
+        await world.runUntil(at, check);
+        const how = at % allBooksEveryMs === 0 ? 'all' : 'new';
+        await invariants.checkBooks(how);
+        await watcher.checkBooks(how);
         // What follows a broken promise breaks further ones.
         if (invariants.violations().length > 0) break;
       }
       if (invariants.violations().length === 0) {
-        await world.calmDown(invariants.check);
+        await world.calmDown(check);
         await invariants.checkRest();
+        await watcher.checkRest();
       }
     } catch (error) {
       throw new Error(`the world of seed ${plan.seed} cannot go on`, { cause: error });

@@ -40,10 +40,11 @@ import { recordStory } from '../support/record-story.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import type { Death, WorldPlan } from './events.ts';
-import { searchPrice } from './catalog.ts';
-import { tooManyPlaces } from './count-places.ts';
+import { endpointPlaces, searchPrice } from './catalog.ts';
+import { tooManyPlaces, watchPlaces } from './count-places.ts';
 import type { RareThing } from './situations.ts';
 import { createUpstream, type NetworkOptions, searchCluster } from './engines.ts';
+import type { LimitsModel } from './limits-model.ts';
 import type { Program } from './program.ts';
 import type { SimulatedValkey } from './valkey.ts';
 import type { WorldDatabase } from './world-database.ts';
@@ -57,9 +58,10 @@ export interface ServiceOptions {
   /** Undefined: limits are in memory. */
   readonly valkey: SimulatedValkey | undefined;
   readonly replicas: number;
-  readonly plan: Pick<WorldPlan, 'responses' | 'storeMs' | 'retentionHours'>;
+  readonly plan: Pick<WorldPlan, 'responses' | 'storeMs' | 'retentionHours' | 'endpointPlaces'>;
   readonly snapshot: Snapshot;
   readonly endpoints: Endpoints;
+  readonly limitsModel: LimitsModel;
   readonly network: NetworkOptions;
   /** Whether it has died just now, because of this moment. */
   readonly diesAt: (moment: Death) => boolean;
@@ -113,6 +115,7 @@ export function startService(options: ServiceOptions): SimulatedService {
   };
   const machine = { time: clock, files, ...database.machineFor(program, options.isLocked) };
   const pools = createPools({ isReported: true });
+  const places = plan.endpointPlaces ?? endpointPlaces;
   const health = createHealth({ clock, random: chance, endpoints, pools: { pools, isApart: () => false } });
   const snapshots = createSnapshots(options.snapshot, () => undefined);
   const uploads = createUploads({ clock, limits: uploadLimits(1024 ** 3) });
@@ -161,7 +164,9 @@ export function startService(options: ServiceOptions): SimulatedService {
     void opened.lost.then(options.fatal);
     opened.reportReserved(limits.reserved);
     pipeline = createPipeline({
-      ...{ store: opened, clock, limits, uploads, upstream, snapshots, health, looksLikeKey, hashKey },
+      ...{ store: opened, clock, uploads, upstream, snapshots, looksLikeKey, hashKey },
+      health: watchPlaces(health, places, options.limitsModel.violate),
+      limits: options.limitsModel.watch(limits, program.onDeath),
       gate: createAddressGate({ clock }),
       tokenizers: noTokenizers,
       surfaces: servedSurfaces({ WEIR_RESPONSES: plan.responses ? 'stateless' : 'off' }),
@@ -212,7 +217,8 @@ export function startService(options: ServiceOptions): SimulatedService {
     note('ready');
   }
 
-  const resting = restingTimers[sharing === undefined ? 'alone' : 'shared'];
+  // Messages that take long may be under way at the same time.
+  const resting = restingTimers[sharing === undefined ? 'alone' : 'shared'] + (plan.storeMs === undefined ? 0 : 2);
   const routes = (): readonly Route[] => routesOf(snapshots.current());
 
   void open().catch((error: unknown) => {
@@ -242,7 +248,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       'bytes of uploads': uploads.bytes(),
       'attempts on backends': sum(routes().map((route) => health.status(route, anything).inFlight)),
       'prompts in pools': sum(pools.takeReport(clock.elapsed()).endpoints.map(({ underWay }) => underWay)),
-      'endpoints with places too many': tooManyPlaces(health, routes()).length,
+      'endpoints with places too many': tooManyPlaces(health, routes(), places).length,
       snapshots: snapshots.clustersInUse().length - new Set(snapshots.current().clusters.map(({ name }) => name)).size,
       rows: store?.waiting() ?? 0,
       'timers too many': database.observer === undefined ? Math.max(0, program.waiting() - resting) : 0,

@@ -1,5 +1,6 @@
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Call } from './caller.ts';
+import { fileOperations } from './disk.ts';
 import type { WorldEvent } from './events.ts';
 
 /** How often each kind of event met each open state, and each other thing that seldom happens occurred, by name. */
@@ -56,6 +57,7 @@ type OpenState = (typeof openStates)[number];
 /** What happens by itself, now and then. */
 export const rareThings = [
   ...(['a batch of several rows', 'a batch of two days', 'rows in the journal'] as const),
+  ...fileOperations.map((operation) => `a power cut at a ${operation}` as const),
 ] as const;
 export type RareThing = (typeof rareThings)[number];
 

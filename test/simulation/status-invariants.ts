@@ -1,4 +1,4 @@
-import { crowdedKey, keyPlans, unknownKey, workspaces } from './accounts.ts';
+import { crowdedKey, unknownKey } from './accounts.ts';
 import type { Call } from './caller.ts';
 import { catalogsInForce, type MadeCatalog } from './check-catalog.ts';
 import {
@@ -15,8 +15,6 @@ import { believedStates } from './key-states.ts';
 import type { Violate } from './invariants.ts';
 import type { World } from './world-view.ts';
 
-/** How long a key that a service knows works while the database is away (docs/accounts.md). */
-const graceMs = 30 * 60_000;
 /** Between two confirmations of a key that is known. */
 const confirmedMs = 5_000;
 
@@ -30,6 +28,7 @@ export interface StatusInvariants {
 /** Whether each status is the one that the request must get: no good request is refused, and no bad one is served. */
 export function createStatusInvariants(world: World, violate: Violate): StatusInvariants {
   const { calls, plan } = world;
+  const { graceMs, keyPlans, workspaces } = world.promised;
   const isCalm = (from: number, until: number): boolean =>
     world.spells.every(([begin, end]) => end < from || begin > until);
   const counted = (call: Call): CountedCall => ({
@@ -71,13 +70,32 @@ export function createStatusInvariants(world: World, violate: Violate): StatusIn
     }
   }
 
+  /** Whether the service knew the key when the database went away, less than half an hour ago. */
+  function mustBeKnown({ startedAt, key, program, endedAt, body }: Call): boolean {
+    if (!body().includes('could not reach its accounts')) return false;
+    const outage = plan.events.find(
+      (event) => event.kind === 'locked' && event.at < startedAt && endedAt() < event.at + event.forMs,
+    );
+    if (outage === undefined || startedAt >= outage.at + graceMs - confirmedMs) return false;
+    return calls.some(
+      (other) =>
+        other.key === key &&
+        other.program === program &&
+        other.status() === 200 &&
+        other.endedAt() < outage.at &&
+        other.startedAt > outage.at - confirmedMs,
+    );
+  }
+
   function mayBeLimited(call: Call): boolean {
+    // Where endpoints have few places, all of them may be taken.
+    if (plan.endpointPlaces !== undefined && !call.body().includes('Rate limit exceeded')) return true;
     if (!isCalm(call.startedAt - healedMs, call.endedAt())) return true;
     const own = counted(call);
     const ofKey = calls.filter(({ event }) => event.key === call.event.key);
     const ofWorkspace = calls.filter((other) => workspaceOf(other) === workspaceOf(call)).map(counted);
     const limit = keyPlans[call.event.key];
-    const { maxInFlight } = workspaces[workspaceOf(call) ?? 0] ?? workspaces[0];
+    const { maxInFlight = 0 } = workspaces[workspaceOf(call) ?? 0] ?? {};
     return (
       limit === undefined ||
       mayBeBlocked(own, ofKey.map(counted)) ||
@@ -90,6 +108,12 @@ export function createStatusInvariants(world: World, violate: Violate): StatusIn
     checkStatus: (call) => {
       const { event, startedAt } = call;
       const status = call.status();
+      if (status !== undefined && status >= 500 && mustBeKnown(call))
+        violate(
+          'known key',
+          `status ${status} although the database has been away for less than half an hour`,
+          event.id,
+        );
       if (status === undefined || status >= 500) return;
       if (status >= 400) {
         if (!mayGet(call, status)) violate('refusal', `status ${status}: ${call.body().slice(0, 300)}`, event.id);
@@ -109,9 +133,10 @@ export function createStatusInvariants(world: World, violate: Violate): StatusIn
       for (const [number, limit] of keyPlans.entries())
         for (const late of pastRate(calls.filter(({ event }) => event.key === number).map(counted), limit, isCalm))
           violate('rate', `key ${number} has one request too many at ${late.startedAt} ms`);
-      if (!isCalm(0, world.scheduler.now())) return;
-      const ofCrowded = calls.filter(({ event }) => event.key === crowdedKey).map(counted);
-      for (const late of pastCalls(ofCrowded, workspaces[3].maxInFlight))
+      const ofCrowded = calls
+        .filter((call) => call.event.key === crowdedKey && isCalm(call.startedAt - healedMs, call.endedAt()))
+        .map(counted);
+      for (const late of pastCalls(ofCrowded, workspaces[3]?.maxInFlight ?? 0))
         violate('calls', `one request too many is in flight at ${late.headAt} ms`);
     },
   };

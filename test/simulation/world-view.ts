@@ -1,5 +1,6 @@
 import type { Outcome } from '../../src/core/account.ts';
 import type { OpenDatabase } from '../../src/books/databases/database.ts';
+import type { KeyPlan } from './accounts.ts';
 import type { Call } from './caller.ts';
 import type { MadeCatalog } from './check-catalog.ts';
 import type { SeenAttempt } from './check-attempts.ts';
@@ -34,6 +35,27 @@ export interface BalanceChange {
   doneMs: number;
 }
 
+/** A correction of a balance, made while nothing else happened in the database. */
+export interface Correction {
+  readonly isMade: boolean;
+  readonly left: bigint;
+  readonly reserved: bigint;
+}
+
+export interface WorldFault {
+  readonly invariant: string;
+  readonly text: string;
+  /** Counts only where this promise is held tighter. Undefined: always. */
+  readonly tightened?: string | undefined;
+}
+
+/** What is promised of keys and workspaces, and how long a key that is known works without the database. */
+export interface Promised {
+  readonly graceMs: number;
+  readonly keyPlans: readonly KeyPlan[];
+  readonly workspaces: readonly { readonly credit: bigint; readonly maxInFlight: number }[];
+}
+
 /** Everything in a world that invariants look at. */
 export interface World {
   readonly plan: WorldPlan;
@@ -59,8 +81,12 @@ export interface World {
   readonly balanceChanges: readonly BalanceChange[];
   /** Changes of operators that were made. */
   readonly mutations: () => number;
-  /** Corrections that took what was reserved, or were refused without a reason. */
-  readonly wrongCorrections: string[];
+  readonly corrections: readonly Correction[];
+  /** What was noticed while it happened: answers of limits that no order explains, attempts beyond an endpoint's places, and the like. */
+  readonly faults: readonly WorldFault[];
+  readonly promised: Promised;
+  /** The promise that is held one unit tighter than it was made. Undefined: none is. */
+  readonly tightened?: string;
   readonly search: SearchProviderModel;
   /** The calls of the model in requests that search. */
   readonly rounds: RoundLog;

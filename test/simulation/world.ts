@@ -1,18 +1,19 @@
 import type { Outcome } from '../../src/core/account.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
-import { unknownKey } from './accounts.ts';
+import { promised, unknownKey } from './accounts.ts';
 import { call, type Call } from './caller.ts';
 import { createEndpointList, enginesOf, pace, snapshotWith, windows } from './catalog.ts';
 import type { MadeCatalog } from './check-catalog.ts';
 import { earlierAnswer } from './earlier-answer.ts';
-import type { Spell, World, WorldKey } from './world-view.ts';
+import type { Spell, World, WorldFault, WorldKey } from './world-view.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import { createDeaths } from './deaths.ts';
 import { createDisk } from './disk.ts';
 import { createEngine, mannersOf } from './engines.ts';
 import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
 import { createOperator } from './operator.ts';
+import { createLimitsModels } from './limits-model.ts';
 import { createLosses } from './losses.ts';
 import { createRoundLog } from './heard-rounds.ts';
 import { createProgram, type Program } from './program.ts';
@@ -82,11 +83,14 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   let lockedUntil = 0;
   let catalogBackends: ('a' | 'b')[] = ['a', 'b'];
   const catalogs: [MadeCatalog, ...MadeCatalog[]] = [{ atMs: 0, factor: 1, window: windows.usual }];
-  let catalog = snapshotWith(catalogBackends, { ...catalogs[0], version: 'v0' });
+  const { endpointPlaces: places } = plan;
+  let catalog = snapshotWith(catalogBackends, { ...catalogs[0], version: 'v0', places });
   let isPowerOff = false;
   const isLocked = (): boolean => scheduler.now() < lockedUntil;
   const operator = createOperator({ plan, scheduler, disk, store: database, isLocked });
   const { keys } = operator;
+  const faults: WorldFault[] = [];
+  const limitsModel = createLimitsModels({ plan, scheduler, spells }, { keys: () => keys, faults });
   const situations = createSituationLog({
     ...{ calls, now: scheduler.now, startsAt: plan.startsAt, stopped: () => operator.stoppedAt.size },
     waitingRows: () => services.reduce((sum, service) => sum + (service?.store()?.waiting() ?? 0), 0),
@@ -103,7 +107,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     programs[number] = program;
     services[number] = startService({
       ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog, plan },
-      ...{ endpoints: found[number] ?? createEndpointList() },
+      ...{ endpoints: found[number] ?? createEndpointList(), limitsModel: limitsModel() },
       isLocked,
       network: {
         ...{ scheduler, engines, search, seed: seed + starts },
@@ -119,7 +123,8 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         return () => known.length;
       },
       settled: (outcome) => {
-        if (outcomes.has(outcome.requestId)) log.write(`VIOLATION settled twice ${outcome.requestId}`);
+        if (outcomes.has(outcome.requestId))
+          faults.push({ invariant: 'money', text: `settled twice: ${outcome.requestId}` });
         outcomes.set(outcome.requestId, outcome);
       },
       fatal: () => {
@@ -185,7 +190,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
 
   function swapCatalog(changes: Partial<MadeCatalog> = {}): void {
     const made = { ...(catalogs.at(-1) ?? catalogs[0]), ...changes, atMs: scheduler.now() };
-    catalog = snapshotWith(catalogBackends, { ...made, version: `v${catalogs.push(made) - 1}` });
+    catalog = snapshotWith(catalogBackends, { ...made, version: `v${catalogs.push(made) - 1}`, places });
     for (const service of [...services, ...leaving]) {
       const take = (): void => service?.follow(catalog);
       service?.program.deliver(chance() * 400, take);
@@ -243,6 +248,26 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     }
   }
 
+  function cutDisk(): void {
+    disk.cutPower(seededChance(seed + Math.floor(scheduler.now())));
+    database.powerCut();
+  }
+
+  /** Ends all programs of the machine. `cut`: what then happens to the disk. */
+  function losePower(downMs: number, cut: () => void): void {
+    disturb(scheduler.now(), scheduler.now() + downMs + 6_000);
+    for (let number = 0; number < plan.services; number += 1) kill(number);
+    for (const each of ownerOf.keys()) each.breakOff();
+    operator.kill();
+    isPowerOff = true;
+    cut();
+    scheduler.after(downMs, () => {
+      isPowerOff = false;
+      void operator.open();
+      for (let number = 0; number < plan.services; number += 1) start(number);
+    });
+  }
+
   function fault(event: FaultEvent, now: number): void {
     switch (event.kind) {
       case 'kill':
@@ -287,18 +312,15 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
         return;
       }
       case 'power-cut':
-        disturb(now, now + event.downMs + 6_000);
-        for (let number = 0; number < plan.services; number += 1) kill(number);
-        for (const each of ownerOf.keys()) each.breakOff();
-        operator.kill();
-        disk.cutPower(seededChance(seed + Math.floor(now)));
-        database.powerCut();
-        isPowerOff = true;
-        scheduler.after(event.downMs, () => {
-          isPowerOff = false;
-          void operator.open();
-          for (let number = 0; number < plan.services; number += 1) start(number);
-        });
+        if (event.operations === undefined) losePower(event.downMs, cutDisk);
+        else
+          disk.atOperation(event.operations, (operation) => {
+            if (!isInUse || isPowerOff) return false;
+            situations.occurred(`a power cut at a ${operation}`);
+            // The code that has begun the operation still runs: what it had open is closed when it has ended.
+            losePower(event.downMs, () => void scheduler.after(0, cutDisk));
+            return true;
+          });
         return;
       case 'pause':
         disturb(now, now + event.forMs + 4_000);
@@ -362,10 +384,10 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     situations: situations.all,
     isOnDisk: database.observer === undefined,
     ...{ plan, scheduler, services, engines, valkey, disk, calls, outcomes, attempts, spells, engineSpells },
-    ...{ search, rounds, searchSpells, pauses, catalogs },
+    ...{ search, rounds, searchSpells, pauses, catalogs, faults, promised },
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     database: () => database.observer ?? operator.database(),
-    ...{ mutations: operator.mutations, wrongCorrections: operator.wrongCorrections },
+    ...{ mutations: operator.mutations, corrections: operator.corrections },
     ...{ changes: operator.changes, balanceChanges: operator.balanceChanges },
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {

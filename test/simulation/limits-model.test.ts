@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { AdmitResult, Funds, Limits, LimitsAsk, Slot } from '../../src/core/limits.ts';
+import { createLimitsModel, type LimitsModelOptions, tighterLimits } from './limits-model.ts';
+
+const planned = { key: 3, rate: 1, burst: 2, maxInFlight: 2 };
+const rate = { limit: 1, remaining: 0, resetSeconds: 0, nextSeconds: 1 };
+const free = (): Slot => ({ reserve: () => undefined, adjust: () => undefined, release: () => undefined });
+const refused = (by: 'rate' | 'concurrency' | 'balance'): AdmitResult => ({ kind: 'refused', by, rate });
+const admitted = (slot: Slot = free()): AdmitResult => ({ kind: 'admitted', rate, slot });
+
+function setUp(kind: LimitsModelOptions['kind'] = 'alone', limits: Partial<typeof planned> = {}) {
+  const has = { ...planned, ...limits };
+  const faults: string[] = [];
+  let ms = 0;
+  const model = createLimitsModel({
+    ...{ kind, now: () => ms, plannedFor: () => has, isCalm: () => true, tighter: {} },
+    violate: (text) => void faults.push(text),
+  });
+  let answer: AdmitResult | Promise<AdmitResult> = admitted();
+  const deaths: (() => void)[] = [];
+  const watched: Limits = model.watch({ admit: () => answer }, (run) => void deaths.push(run));
+  const ask = (fields: Partial<LimitsAsk> = {}): LimitsAsk => ({
+    ...{ keyId: 'k', workspaceId: 'w', ...has, funds: { balance: 10n } },
+    ...fields,
+  });
+  return {
+    faults,
+    at: (to: number) => {
+      ms = to;
+    },
+    admit: (result: AdmitResult, fields?: Partial<LimitsAsk>): AdmitResult => {
+      answer = result;
+      const admitted = watched.admit(ask(fields));
+      if (admitted instanceof Promise) throw new Error('is not answered at once');
+      return admitted;
+    },
+    admitLater: async (result: Promise<AdmitResult>, fields?: Partial<LimitsAsk>): Promise<AdmitResult> => {
+      answer = result;
+      return watched.admit(ask(fields));
+    },
+    slot: (result: AdmitResult): Slot => {
+      if (result.kind === 'refused') throw new Error('is not admitted');
+      return result.slot;
+    },
+    die: () => deaths.forEach((run) => run()),
+  };
+}
+
+describe('a model of limits', () => {
+  it('explains a refusal by what was taken, and no other', () => {
+    const { admit, at, faults } = setUp();
+    admit(admitted());
+    admit(refused('rate'));
+    expect(faults).toEqual([expect.stringContaining('refused for its rate: it has 1.000 tokens at least')]);
+    admit(admitted());
+    at(999);
+    admit(refused('rate'));
+    expect(faults).toHaveLength(1);
+    at(1_000);
+    admit(refused('rate'));
+    expect(faults).toHaveLength(2);
+  });
+
+  it('lets no more requests in than there are tokens and places', () => {
+    const { admit, at, slot, faults } = setUp();
+    const first = slot(admit(admitted()));
+    admit(admitted());
+    admit(admitted());
+    expect(faults.splice(0)).toEqual([
+      expect.stringContaining('admitted: it has 0.000 tokens at most'),
+      expect.stringContaining('2 requests of 2 are in flight already'),
+    ]);
+    at(20_000);
+    void first.release();
+    admit(refused('concurrency'));
+    expect(faults).toEqual([]);
+    const { admit: again, faults: others } = setUp();
+    again(admitted());
+    again(refused('concurrency'));
+    expect(others).toEqual([expect.stringContaining('1 requests of 2 are in flight at most')]);
+  });
+
+  it('compares reservations with the funds that are left', () => {
+    const { admit, slot, faults } = setUp('alone', { maxInFlight: 9, burst: 9 });
+    const funds: Funds = { balance: 10n };
+    const one = slot(admit(admitted()));
+    expect(one.reserve(10n, funds)).toBeUndefined();
+    admit(admitted());
+    expect(faults.splice(0)).toEqual([expect.stringContaining('expected balance')]);
+    one.adjust(9n);
+    admit(refused('balance'), { keyId: 'other' });
+    expect(faults.splice(0)).toEqual([expect.stringContaining('expected admitted')]);
+    one.adjust(10n);
+    void slot(admit(admitted(), { keyId: 'third', funds: { balance: 11n } })).reserve(1n, funds);
+    expect(faults.filter((text) => text.includes('reserves: nothing is short, expected balance'))).toHaveLength(1);
+  });
+
+  it('explains answers by any order of calls that overlap', async () => {
+    const { admitLater, faults, die } = setUp('shared', { burst: 9 });
+    const others = [0, 1].map(() =>
+      admitLater(new Promise<AdmitResult>((resolve) => void setImmediate(() => resolve(admitted())))),
+    );
+    await admitLater(Promise.resolve(refused('concurrency')));
+    await Promise.all(others);
+    await admitLater(Promise.resolve(refused('concurrency')));
+    expect(faults).toEqual([]);
+    die();
+    await admitLater(Promise.resolve(admitted()), { keyId: 'other' });
+    expect(faults).toEqual([]);
+  });
+
+  it('notices limits that were read wrongly', () => {
+    const { admit, faults } = setUp();
+    admit(admitted(), { maxInFlight: 1 });
+    expect(faults).toEqual(['key 3 is held against 1,2,1 in place of 1,2,2']);
+  });
+
+  it('knows limits that are a unit tighter', () => {
+    const changed = Object.values(tighterLimits).map((change) => change(planned));
+    expect(changed.map(({ burst, maxInFlight }) => [burst, maxInFlight])).toEqual([
+      [1, 2],
+      [3, 2],
+      [2, 1],
+      [2, 3],
+    ]);
+  });
+});
