@@ -135,7 +135,7 @@ describe('weir usage and ledger', () => {
     const { cwd, json, run } = folderWithCommands();
     const file = join(cwd, '.weir', 'weir.db');
     const { id: workspaceId } = await json('workspace', 'create', 'acme', '--credit', '1');
-    const { id: keyId } = await json('key', 'create', '--workspace', 'acme');
+    const { id: keyId } = await json('key', 'create', '--workspace', 'acme', '--name', 'CI of team A');
     const store = await storeAt({ kind: 'sqlite', file });
     const ids = { workspaceId, keyId };
     await store.settle(sampleOutcome({ ...ids, requestId: 'a', cost: 250_000_000_001n }));
@@ -151,7 +151,7 @@ describe('weir usage and ledger', () => {
       cost: 1n,
     });
 
-    const line = { workspace: 'acme', key: keyId, requests: 1 };
+    const line = { workspace: 'acme', key: keyId, key_name: 'CI of team A', requests: 1 };
     const [first, second] = await json<Row[]>('usage');
     expect(first).toEqual({
       ...line,
@@ -188,6 +188,11 @@ describe('weir usage and ledger', () => {
       'acme,2026-07-01,1,120,30,10,5,0,0.250000000001',
       'acme,2026-07-02,1,1,0,0,0,0,0.000000000001\n',
     ]);
+    expect((await run('usage', '--by', 'key', '--csv')).stdout).toMatch(
+      new RegExp(`^key,key_name,requests,.*\\r\\n${keyId},CI of team A,2,`),
+    );
+    const table = (await run('usage')).stdout.split('\n');
+    expect([table.filter((row) => row.length > 80), table[1]]).toEqual([[], expect.stringContaining('CI of')]);
     expect((await run('usage', '--requests', '--csv')).stdout).toMatch(/^id,.*\r\nb,.*,false,engine,,0.000000000001,/);
     expect((await run('usage')).stdout).toContain('0.250000000001');
     expect((await run('usage', '--requests')).stdout).toContain('cancelled');

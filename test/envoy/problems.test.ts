@@ -84,6 +84,18 @@ test('a gateway where all is well has none, anywhere', async () => {
   expect(gateway.stderr()).not.toMatch(/Problem: (Model|Backend|service|envoy)/);
 });
 
+test('the doctor asks the engines of a running service, and suggests the name of a Backend', async () => {
+  const { stdout, code } = await runWeir(['doctor', '--data', gateway.data, '--json']);
+  const { good, diagnoses } = JSON.parse(stdout) as {
+    readonly good: boolean;
+    readonly diagnoses: readonly { readonly backend: string; readonly checks: readonly { readonly found: string }[] }[];
+  };
+  expect([code, good, diagnoses.map(({ backend }) => backend)]).toEqual([0, true, expect.arrayContaining(['vllm-a'])]);
+  expect(diagnoses.flatMap(({ checks }) => checks).filter(({ found }) => found === 'bad')).toEqual([]);
+  const none = await runWeir(['doctor', 'vllm-z', '--data', gateway.data]);
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('There is no Backend vllm-z (Did you mean')]);
+});
+
 describe('a manifest that breaks while the gateway runs', () => {
   const problem = expect.stringMatching(
     /^Refused: spec\.engine: expected one of .*\(backends\.yaml#1:4\)\.$/,

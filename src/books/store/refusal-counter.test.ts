@@ -47,6 +47,21 @@ it('keeps the ids of the first requests of a row and counts all: a flood makes n
   expect(row.samples.length).toBeLessThan(1_000);
 });
 
+it('names models that callers make up in half of the rows at most', () => {
+  const { clock, written, add } = counter();
+  for (let index = 0; index < maxRowsInMinute; index += 1) {
+    add(sampleRefusal({ code: 'model_not_found', modelId: `made/up-${index}` }));
+  }
+  add(sampleRefusal({ keyId: 'key_2' }));
+  clock.advance(1_000);
+  const rows = written[0] ?? [];
+  expect(rows.filter(({ model }) => model.startsWith('made/'))).toHaveLength(maxRowsInMinute / 2);
+  expect(counts(rows.filter(({ model }) => !model.startsWith('made/')))).toEqual([
+    ['key_1', BigInt(maxRowsInMinute / 2)],
+    ['key_2', 1n],
+  ]);
+});
+
 it('begins a limited number of rows a minute: further keys count in the row without a key', () => {
   const { clock, written, add } = counter();
   const flood = (): void => {

@@ -54,13 +54,18 @@ const failing = (since: number, at: number, failures: number): RouteRecord => ({
   ...{ answeredAt: undefined, triedAt: at },
   failing: { since, at, failures, fault },
 });
-const refused = (at: number): Probe => ({ at, answer: { kind: 'fails', cause: 'connection-refused' } });
-const lists = (at: number): Probe => ({ at, answer: { kind: 'lists' } });
+const refused = (at: number, since = at): Probe => ({
+  at,
+  since,
+  answer: { kind: 'fails', cause: 'connection-refused' },
+});
+const lists = (at: number): Probe => ({ at, since: at, answer: { kind: 'lists' } });
 
 it.each<readonly [string, readonly RouteRecord[], Probe | undefined, string | undefined]>([
   ['nothing was tried', [], undefined, undefined],
   ['the probe fails', [], refused(5), 'connection-refused probe'],
   ['a request was answered after the probe', [answered(6)], refused(5), undefined],
+  ['a request was answered although the probe fails', [answered(6)], refused(9, 5), undefined],
   ['a request was answered before the probe', [answered(4)], refused(5), 'connection-refused probe'],
   ['one request failed', [failing(1, 1, 1)], lists(0), 'server-error requests'],
   // The newest that is known of it.

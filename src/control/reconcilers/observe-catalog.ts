@@ -125,8 +125,8 @@ export function failingBackend(records: readonly RouteRecord[], probe: Probe | u
 
 function failingProbe(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
   if (probe?.answer.kind !== 'fails') return undefined;
-  const { at, answer } = probe;
-  if (records.some(({ answeredAt = -Infinity }) => answeredAt > at)) return undefined;
+  const { since, answer } = probe;
+  if (records.some(({ answeredAt = -Infinity }) => answeredAt > since)) return undefined;
   return { cause: answer.cause, status: answer.status, evidence: 'probe' };
 }
 

@@ -21,11 +21,12 @@ function watching(endpoints: readonly string[] = ['10.0.0.1:8000']) {
   let answer: (endpoint: string) => ModelsAnswer = () => answers;
   /** The faults of endpoints that get no requests. */
   const out = new Map<string, Fault>();
+  let answeredAt: number | undefined;
   const onRecovered = vi.fn<(routes: readonly Route[]) => void>();
   const probes = watchBackends({
     ...{ clock, readError: () => ({ engineError: 'other' }), onRecovered },
     health: {
-      record: () => ({ answeredAt: undefined, failing: undefined, triedAt: undefined }),
+      record: () => ({ answeredAt, failing: undefined, triedAt: undefined }),
       ejected: () => [...out.keys()],
       recovered: (_, endpoint, rulesOut) => {
         const own = out.get(endpoint);
@@ -47,6 +48,7 @@ function watching(endpoints: readonly string[] = ['10.0.0.1:8000']) {
     asked: () => asked.splice(0),
     set: (to: typeof answer) => void (answer = to),
     ...{ out, onRecovered },
+    answered: (at: number) => void (answeredAt = at),
     pass: async (ms: number) => {
       clock.advance(ms);
       for (let turn = 0; turn < 10; turn += 1) await nextTurn();
@@ -114,4 +116,22 @@ it('forgets a Backend that changes, and tries it anew', async () => {
   expect([probes.of(name), out.size]).toEqual([undefined, 0]);
   probes.follow([routeOf('vllm-b')]);
   expect(probes.of(name)).toBeUndefined();
+});
+
+it('counts a Backend as down while it fails, unless a request was answered since it began to', async () => {
+  const { probes, set, answered, pass } = watching();
+  set(() => refused);
+  await pass(2_000);
+  expect(probes.isDown(route)).toBe(true);
+  await pass(20_000);
+  expect(probes.of(name)).toMatchObject({ at: 22_000, since: 2_000 });
+  answered(10_000);
+  expect(probes.isDown(route)).toBe(false);
+});
+
+it('does not count a Backend as down that is only slow to list its models', async () => {
+  const { probes, set, pass } = watching();
+  set(() => ({ kind: 'fails', cause: 'silent' }));
+  await pass(2_000);
+  expect([probes.isDown(route), probes.of(name)?.answer.kind]).toEqual([false, 'fails']);
 });

@@ -12,6 +12,8 @@ import type { LiveHealth } from '../../gateway/routing/health/health.ts';
 export interface Probe {
   /** By `Clock.elapsed`. */
   readonly at: number;
+  /** When the Backend began to fail, or to answer. A request that was answered since then says more than the list of models. */
+  readonly since: number;
   readonly answer: ModelsAnswer;
 }
 
@@ -93,7 +95,11 @@ export function watchBackends(options: ProbesOptions): Probes {
       else recover(routes, endpoint, { answer: own, wasDown: down.delete(endpoint) });
     }
     asking.delete(name);
-    if (answer !== undefined && followed.has(name)) probes.set(name, { at: clock.elapsed(), answer });
+    const last = probes.get(name);
+    if (answer === undefined || !followed.has(name)) return;
+    const at = clock.elapsed();
+    const isSame = last !== undefined && (last.answer.kind === 'fails') === (answer.kind === 'fails');
+    probes.set(name, { at, since: isSame ? last.since : at, answer });
   }
 
   /** An endpoint that failed when it was asked, and lists its models now, has been repaired. Any answer shows a connection. */
@@ -133,7 +139,7 @@ export function watchBackends(options: ProbesOptions): Probes {
     isDown: (route) => {
       const last = probes.get(route.backend.cluster.name);
       if (last?.answer.kind !== 'fails' || last.answer.cause === 'silent') return false;
-      return (health.record(route).answeredAt ?? -Infinity) <= last.at;
+      return (health.record(route).answeredAt ?? -Infinity) <= last.since;
     },
     close: () => {
       cancelFirst();

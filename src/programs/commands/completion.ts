@@ -63,29 +63,19 @@ function below(command: Command, before: string): readonly Completed[] {
   return [{ path, words }, ...command.commands.flatMap((one) => below(one, path))];
 }
 
-const wordsOf = ({ words }: Completed): string => words.map(({ word }) => word).join(' ');
-
-/** A shell function that finds the longest command in the words before the cursor. */
-const findPath = (
-  all: readonly Completed[],
-  { words, from, until }: Record<'words' | 'from' | 'until', string>,
-): string => `
-  local at='' i
-  for ((i = ${from}; i < ${until}; i++)); do
-    case "\${at:+$at }\${${words}[i]}" in
-      ${all
-        .filter(({ path }) => path !== '')
-        .map(({ path }) => `'${path}'`)
-        .join('|')}) at="\${at:+$at }\${${words}[i]}" ;;
-    esac
-  done`;
-
+/** Finds the longest command in the words before the cursor, and completes what may follow it. */
 function bash(all: readonly Completed[]): string {
-  return `# bash completion of weir: source <(weir completion bash)
-_weir() {${findPath(all, { words: 'COMP_WORDS', from: '1', until: 'COMP_CWORD' })}
-  local words=''
+  const paths = all.flatMap(({ path }) => (path === '' ? [] : [`'${path}'`])).join('|');
+  return `# completion of weir: source <(weir completion bash)
+_weir() {
+  local at='' words='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "\${at:+$at }\${COMP_WORDS[i]}" in
+      ${paths}) at="\${at:+$at }\${COMP_WORDS[i]}" ;;
+    esac
+  done
   case "$at" in
-${all.map((one) => `    '${one.path}') words='${wordsOf(one)}' ;;`).join('\n')}
+${all.map(({ path, words }) => `    '${path}') words='${words.map(({ word }) => word).join(' ')}' ;;`).join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -93,17 +83,9 @@ complete -o default -F _weir weir
 `;
 }
 
+/** zsh runs completions of bash. */
 function zsh(all: readonly Completed[]): string {
-  return `#compdef weir
-# zsh completion of weir: source <(weir completion zsh)
-_weir() {${findPath(all, { words: 'words', from: '2', until: 'CURRENT' })}
-  case "$at" in
-${all.map((one) => `    '${one.path}') compadd -- ${wordsOf(one)} ;;`).join('\n')}
-  esac
-  [[ "$PREFIX" == -* ]] || _files
-}
-compdef _weir weir
-`;
+  return `autoload -U +X bashcompinit && bashcompinit\n${bash(all)}`;
 }
 
 const fishQuoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

@@ -124,7 +124,7 @@ function reportAnswer(
       textTable(
         [
           ...by.map((name) => name.toUpperCase()),
-          ...['#REQUESTS', '#PROMPT', wide('#CACHED'), '#COMPLETION', wide('#REASONING'), '#COST USD'],
+          ...['#REQUESTS', wide('#PROMPT'), wide('#CACHED'), wide('#COMPLETION'), wide('#REASONING'), '#COST USD'],
         ],
         lines.map((line) => [
           ...by.map((name) => (name === 'key' ? (keyName(line.key) ?? line.key ?? '') : (line[name] ?? ''))),

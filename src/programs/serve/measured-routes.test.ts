@@ -4,8 +4,8 @@ import type { Probe } from '../../control/reconcilers/probe-backends.ts';
 import { isOnTrial } from './measured-routes.ts';
 
 const minute = 60_000;
-const lists = (at: number): Probe => ({ at, answer: { kind: 'lists' } });
-const fails = (at: number): Probe => ({ at, answer: { kind: 'fails', cause: 'connection-refused' } });
+const lists = (at: number): Probe => ({ at, since: at, answer: { kind: 'lists' } });
+const fails = (at: number): Probe => ({ at, since: at, answer: { kind: 'fails', cause: 'connection-refused' } });
 
 it.each<readonly [string, { triedAt?: number; probe?: Probe; hasEndpoint?: false; isProxied?: true }, boolean]>([
   ['the engine answers, and nobody asked it for a minute', { triedAt: 0, probe: lists(10) }, true],

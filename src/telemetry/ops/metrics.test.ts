@@ -294,6 +294,7 @@ describe('gauges', () => {
     const routes = [{ model, backend: 'vllm-a', weight: 0, isServing: false }];
     const metrics = begin({
       endpoints: () => Promise.resolve(backends),
+      backendHealth: () => Promise.resolve(backends.map(([name]) => [name, 'Unknown'] as const)),
       catalog: () => ({ models: new Map(), servedAt: 0, routes }),
     });
     const lines = async () => (await linesOf(metrics)).filter((line) => line.startsWith('weir_endpoints{'));
@@ -306,6 +307,8 @@ describe('gauges', () => {
       containing(
         `weir_route_serving{model="${model}",backend="vllm-a"} 0`,
         `weir_route_weight{model="${model}",backend="vllm-a"} 0`,
+        ...['True', 'False'].map((status) => `weir_backend_healthy{backend="vllm-a",status="${status}"} 0`),
+        'weir_backend_healthy{backend="vllm-a",status="Unknown"} 1',
       ),
     );
     backends = [];

@@ -3,7 +3,7 @@ import type { Backend, Model, Route } from '../../core/catalog.ts';
 import { type Cause, causes, causeText, ofConnection, ofTls } from '../../core/cause.ts';
 import { type DeclaredRoute, entryFor, listDifference } from '../../core/compare-models.ts';
 import type { Check, Diagnosis } from '../../core/diagnosis.ts';
-import { runningWindow } from '../../core/model-list.ts';
+import { type EngineModel, runningWindow } from '../../core/model-list.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { askModels, type ModelsAnswer } from '../../gateway/egress/ask-models.ts';
 import { createDirectAgent, directOrigin } from '../../gateway/egress/direct-agent.ts';
@@ -12,14 +12,17 @@ import { connectEngine, type EngineAddress, type ProbeAnswer } from './ask-engin
 import { askWindow } from './ask-window.ts';
 import { checkEngine } from './check-engine.ts';
 
-interface ExamineOptions {
+interface Depth {
+  /** `deep`: each declared capability is tried, which takes up to a minute for each route. */
+  readonly depth: 'usual' | 'deep';
+}
+
+interface ExamineOptions extends Depth {
   readonly backend: Backend;
   /** The routes to the Backend, each with its Model. */
   readonly routes: readonly { readonly model: Model; readonly route: Route }[];
   /** `address:port`, and the value of the Host header. */
   readonly endpoint: { readonly name: string; readonly authority: string };
-  /** `deep`: each declared capability is tried, which takes up to a minute for each route. */
-  readonly depth: 'usual' | 'deep';
 }
 
 const connectTimeoutMs = 5_000;
@@ -29,7 +32,7 @@ export async function examineBackend({ backend, routes, endpoint, depth }: Exami
   const { tls, host } = backend.cluster;
   const { name, authority } = endpoint;
   const answer = await askModels(backend, { endpoint: name, authority, read: chatErrors.read });
-  const checks: Check[] = [...connectionChecks(backend, answer)];
+  const checks = [...connectionChecks(backend, answer)];
   const dispatcher = createDirectAgent(tls, { timeoutMs: connectTimeoutMs });
   try {
     for (const one of answer.kind === 'fails' ? [] : routes) {
@@ -57,108 +60,86 @@ function checkOf(cause: Cause): (typeof onTheWay)[number] {
   return cause === 'credential-refused' || cause === 'no-quota' ? 'key' : 'path';
 }
 
+const bad = (check: string, note: string): Check => ({ check, found: 'bad', note });
+const good = (check: string, note = ''): Check => ({ check, found: 'good', note });
+const unclear = (check: string, note: string): Check => ({ check, found: 'unclear', note });
+
 function connectionChecks({ cluster, headers = [] }: Backend, answer: ModelsAnswer): readonly Check[] {
   const failing = answer.kind === 'fails' ? checkOf(answer.cause) : undefined;
-  const until = failing === undefined ? onTheWay.length : onTheWay.indexOf(failing);
-  const notes = { reachable: '', TLS: '', key: '', path: 'lists its models' };
-  const passed = onTheWay.slice(0, until).flatMap((check): readonly Check[] => {
-    if (check === 'TLS' && cluster.tls.mode === 'Disabled') return [];
-    if (check === 'key' && headers.length === 0) return [];
-    if (check !== 'path' && (check !== 'key' || answer.kind !== 'unclear'))
-      return [{ check, found: 'good', note: notes[check] }];
-    return answer.kind === 'lists'
-      ? [{ check, found: 'good', note: notes[check] }]
-      : [{ check, found: 'unclear', note: 'it has no list of models' }];
-  });
+  const passed = onTheWay
+    .slice(0, failing === undefined ? onTheWay.length : onTheWay.indexOf(failing))
+    .filter((check) => (check === 'TLS' ? cluster.tls.mode !== 'Disabled' : check !== 'key' || headers.length > 0))
+    .map((check) =>
+      answer.kind === 'unclear' && (check === 'key' || check === 'path') ? unclear(check, noList) : good(check),
+    );
   if (answer.kind !== 'fails' || failing === undefined) return passed;
   const { cause, status } = answer;
-  return [...passed, { check: failing, found: 'bad', note: `${causeText(cause, status)}. ${causes[cause].action}` }];
+  return [...passed, bad(failing, `${causeText(cause, status)}. ${causes[cause].action}`)];
 }
 
+const noList = 'it has no list of models';
+
 async function routeChecks(
-  { model, route }: DeclaredRoute & { readonly model: Model; readonly route: Route },
-  {
-    answer,
-    address,
-    depth,
-  }: { readonly answer: ModelsAnswer; readonly address: EngineAddress } & Pick<ExamineOptions, 'depth'>,
+  declared: DeclaredRoute & { readonly model: Model; readonly route: Route },
+  { answer, address, depth }: { readonly answer: ModelsAnswer; readonly address: EngineAddress } & Depth,
 ): Promise<readonly Check[]> {
-  const of = (check: string): string => `${model.id}: ${check}`;
-  const ask = connectEngine(address);
-  const streamed = await ask({ stream: true, maxOutputTokens: 16 });
+  const streamed = await connectEngine(address)({ stream: true, maxOutputTokens: 16 });
+  const models = answer.kind === 'lists' ? answer.models : undefined;
   const checks = [
-    ...listChecks({ model, route }, answer, streamed),
-    await windowCheck({ model, route }, answer, address),
+    modelCheck(declared, models, streamed),
+    await windowCheck(declared, models, address),
     ...streamChecks(streamed),
+    ...(depth === 'deep' && streamed.kind === 'answer' ? await deepChecks(declared, address) : []),
   ];
-  if (depth === 'deep' && streamed.kind === 'answer') checks.push(...(await deepChecks({ model, route }, address)));
-  return checks.map((one) => ({ ...one, check: of(one.check) }));
+  return checks.map((one) => ({ ...one, check: `${declared.model.id}: ${one.check}` }));
 }
 
 /** The model stands in the list under its name. An engine may serve a name that it does not list. */
-function listChecks(declared: DeclaredRoute, answer: ModelsAnswer, streamed: ProbeAnswer): readonly Check[] {
-  const models = answer.kind === 'lists' ? answer.models : undefined;
+function modelCheck(declared: DeclaredRoute, models: readonly EngineModel[] | undefined, streamed: ProbeAnswer): Check {
   const check = 'upstreamModel';
-  if (models === undefined) return [{ check, found: 'unclear', note: 'it has no list of models' }];
+  if (models === undefined) return unclear(check, noList);
   const difference = listDifference(models, declared);
-  if (difference?.of === 'model') {
-    const isServed = streamed.kind === 'answer';
-    return [
-      { check, found: isServed ? 'unclear' : 'bad', note: difference.text + (isServed ? ', but is served' : '') },
-    ];
-  }
-  return [
-    { check, found: 'good', note: entryFor(models, declared) === undefined ? 'not listed, as with providers' : '' },
-  ];
+  if (difference?.of !== 'model') return good(check, entryFor(models, declared) ? '' : 'not listed, as with providers');
+  return streamed.kind === 'answer' ? unclear(check, `${difference.text}, but is served`) : bad(check, difference.text);
 }
 
-async function windowCheck(declared: DeclaredRoute, answer: ModelsAnswer, address: EngineAddress): Promise<Check> {
-  const entry = answer.kind === 'lists' && answer.models !== undefined ? entryFor(answer.models, declared) : undefined;
+async function windowCheck(
+  declared: DeclaredRoute,
+  models: readonly EngineModel[] | undefined,
+  address: EngineAddress,
+): Promise<Check> {
+  const entry = models && entryFor(models, declared);
   const window = (entry && runningWindow(entry)) ?? (await askWindow(address));
   const { contextLength } = declared.model;
   const check = 'contextLength';
-  if (window === undefined) return { check, found: 'unclear', note: `${contextLength}; the engine does not tell` };
-  if (window < contextLength)
-    return { check, found: 'bad', note: `${contextLength} is more than the engine's ${window}` };
-  return { check, found: 'good', note: window === contextLength ? `${window}` : `${contextLength} of ${window}` };
+  if (window === undefined) return unclear(check, `${contextLength}; the engine does not tell`);
+  if (window < contextLength) return bad(check, `${contextLength} is more than the engine's ${window}`);
+  return good(check, window === contextLength ? `${window}` : `${contextLength} of ${window}`);
 }
 
 function streamChecks(streamed: ProbeAnswer): readonly Check[] {
-  switch (streamed.kind) {
-    case 'broken':
-      return [{ check: 'stream', found: 'bad', note: streamed.why }];
-    case 'refused': {
-      const { status, reading } = streamed;
-      const why =
-        reading.cause === undefined ? `${reading.engineError} (HTTP ${status})` : causeText(reading.cause, status);
-      return [{ check: 'stream', found: 'bad', note: why }];
-    }
-    case 'answer': {
-      const { usage } = streamed;
-      const counted = usage === undefined ? undefined : `${usage.promptTokens} + ${usage.completionTokens} tokens`;
-      return [
-        { check: 'stream', found: 'good', note: '' },
-        {
-          check: 'usage',
-          found: usage === undefined ? 'unclear' : 'good',
-          note: counted ?? 'no counts: bills and token limits are estimates',
-        },
-      ];
-    }
+  if (streamed.kind === 'broken') return [bad('stream', streamed.why)];
+  if (streamed.kind === 'refused') {
+    const { status, reading } = streamed;
+    const { cause, engineError } = reading;
+    return [bad('stream', cause === undefined ? `${engineError} (HTTP ${status})` : causeText(cause, status))];
   }
+  const { usage } = streamed;
+  return [
+    good('stream'),
+    usage === undefined
+      ? unclear('usage', 'no counts: bills and token limits are estimates')
+      : good('usage', `${usage.promptTokens} + ${usage.completionTokens} tokens`),
+  ];
 }
 
 /** What `weir engine check` finds of the capabilities that the route declares. */
 async function deepChecks(
-  { model, route }: { readonly model: Model; readonly route: Route },
+  { model: { contextLength }, route }: { readonly model: Model; readonly route: Route },
   address: EngineAddress,
 ): Promise<readonly Check[]> {
-  const report = await checkEngine(address, {
-    declared: capabilitiesOf(route),
-    contextLength: model.contextLength,
-    progress: () => undefined,
-  });
-  const found = { yes: 'good', no: 'bad', unclear: 'unclear' } as const;
-  const lines = report.lines.filter(({ declared }) => declared === true);
-  return lines.map(({ name, verdict, note }) => ({ check: name, found: found[verdict], note }));
+  const declared = capabilitiesOf(route);
+  const report = await checkEngine(address, { declared, contextLength, progress: () => undefined });
+  const found = { yes: good, no: bad, unclear } as const;
+  return report.lines.flatMap((line) => (line.declared === true ? [found[line.verdict](line.name, line.note)] : []));
 }

@@ -138,7 +138,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     ejected: ({ id }: Route) => ejected.get(id) ?? [],
     record: () => ({ answeredAt: undefined, failing: undefined, triedAt: undefined }),
     answerOf: () => undefined,
-    probeOf: () => undefined,
+    probeOf: () => ({ at: 0, since: 0, answer: { kind: 'lists' } }),
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
     searchPrice: undefined,
     onChanged: () => undefined,
