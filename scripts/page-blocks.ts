@@ -4,6 +4,7 @@ import { accountsFinalizer } from '../src/control/reconcilers/account-controller
 import { accountKinds } from '../src/books/core/declared-account.ts';
 import { operatorRefusals } from '../src/books/core/operator-refusals.ts';
 import { type CauseRow, causes } from '../src/core/cause.ts';
+import { dependencyCauses } from '../src/core/dependency-cause.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
 import { portalSettingsSchema } from '../src/process/settings/settings.ts';
@@ -25,6 +26,7 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
   kinds: kindsTable,
   causes: causesTable,
   refusals: refusalsTable,
+  'dependency-causes': dependencyCausesTable,
   alerts: alertsTable,
   'export-columns': columnsTable,
   'portal-settings': portalSettingsTable,
@@ -68,6 +70,14 @@ function refusalsTable(): string {
       sentence,
       `[${page.replace(/\.md.*/, '')}](${page})`,
     ]),
+  );
+}
+
+/** The causes of stores and of the other programs that a gateway depends on. */
+function dependencyCausesTable(): string {
+  return markdownTable(
+    ['cause', 'it', 'what to do'],
+    Object.entries(dependencyCauses).map(([name, { says, action }]) => [code(name), says, action]),
   );
 }
 

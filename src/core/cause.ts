@@ -18,6 +18,11 @@ const unreachable = {
     action: 'Start the engine, or correct host and port in spec.endpoint',
     reason: 'ConnectionRefused',
   },
+  'no-such-host': {
+    says: 'has a host name that cannot be looked up',
+    action: 'Correct the host in spec.endpoint, or the DNS of the gateway',
+    reason: 'NoSuchHost',
+  },
   'connect-timeout': {
     says: 'does not answer a connection in time',
     action: 'Check the address, network policies and firewalls on the way',

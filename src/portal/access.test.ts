@@ -61,6 +61,8 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'GET /api/v1/models': [401, 403, 200, 200, 200, 200, 200],
   'GET /api/v1/backends': [401, 403, 403, 403, 403, 403, 200],
   'GET /api/v1/problems': [401, 403, 403, 403, 403, 403, 200],
+  'GET /api/v1/top': [401, 403, 403, 403, 403, 403, 200],
+  'POST /api/v1/keys/:id/override': [401, 403, 403, 403, 403, 403, 200],
   'GET /api/v1/audit': [401, 403, 404, 200, 200, 200, 200],
   'GET /api/v1/events': [401, 403, 200, 200, 200, 200, 200],
   // The gateway of the tests is not there: 502 is as far as it goes.

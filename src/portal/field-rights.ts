@@ -32,6 +32,7 @@ const fieldRights: Readonly<Partial<Record<keyof typeof accessTable, Readonly<Re
   'PATCH /api/v1/workspaces/:id/members/:member': { role: 'members:change' },
   'POST /api/v1/workspaces/:id/keys': rightsOf(keyFields, 'keys:create'),
   'PATCH /api/v1/keys/:id': rightsOf(keyFields, 'own-keys:change'),
+  'POST /api/v1/keys/:id/override': { status: 'keys:override' },
   'POST /api/v1/keys/:id/rotate': { overlap_hours: 'own-keys:change' },
   // The gateway reads the rest of the body.
   'POST /api/v1/playground/chat': { model: 'playground:use', messages: 'playground:use' },

@@ -1,5 +1,6 @@
 import * as client from 'openid-client';
 import { isLoopback } from '../core/address.ts';
+import { dependencyFailure, type DependencyReport } from '../core/dependency-cause.ts';
 import { messageOf } from '../core/failure.ts';
 import { memberAddress } from '../books/core/membership.ts';
 import { toOneLine } from '../core/one-line.ts';
@@ -27,6 +28,7 @@ interface OidcOptions {
   readonly admins: readonly OidcAdmin[];
   /** The claim that lists groups. */
   readonly groupsClaim: string;
+  readonly report?: DependencyReport | undefined;
 }
 
 /** State that the browser keeps during the sign-in. */
@@ -92,11 +94,15 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
   let discovered: Promise<client.Configuration> | undefined;
 
   async function configuration(): Promise<client.Configuration> {
-    discovered ??= discover(options);
+    discovered ??= discover(options).then((found) => {
+      options.report?.succeeded();
+      return found;
+    });
     try {
       return await discovered;
     } catch (error) {
       discovered = undefined;
+      options.report?.failed(dependencyFailure(error));
       throw new OidcError('provider-away', error);
     }
   }
@@ -140,10 +146,14 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
           config.serverMetadata().userinfo_endpoint === undefined
             ? {}
             : await client.fetchUserInfo(config, accessToken, claims.sub);
+        options.report?.succeeded();
         return personOf({ ...claims, ...more }, { ...options, idToken });
       } catch (error) {
         const kind = failureOf(error);
         if (kind === 'keys-changed') discovered = undefined;
+        const isOurs = error instanceof client.ResponseBodyError && ownErrors.includes(error.error);
+        if (isOurs) options.report?.failed(dependencyFailure(error, 'credential-refused'));
+        else if (kind === 'provider-away') options.report?.failed(dependencyFailure(error));
         throw new OidcError(kind, error);
       }
     },
@@ -166,6 +176,9 @@ function discover({ issuer, clientId, clientSecret }: OidcOptions): Promise<clie
   const execute = isLoopback(issuer.hostname) ? [...checks, client.allowInsecureRequests] : checks;
   return client.discovery(issuer, clientId, clientSecret, authentication, { execute });
 }
+
+/** The provider refuses the client, and no person can sign in (RFC 6749 §5.2). */
+const ownErrors = ['invalid_client', 'unauthorized_client'];
 
 /** Error codes of the library for a signature that fits no key of the provider. */
 const keyCodes = ['OAUTH_KEY_SELECTION_FAILED', 'OAUTH_INVALID_SIGNATURE'];

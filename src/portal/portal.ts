@@ -1,11 +1,14 @@
+import type { Authorship } from '../books/core/administration.ts';
+import type { KeyStatus } from '../core/account.ts';
 import type { Clock } from '../core/clock.ts';
 import type { LiveCatalog } from '../control/core/live-catalog.ts';
 import type { LogLevelControl } from '../core/log-level.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';
+import type { Problem } from '../control/core/problem.ts';
 import type { ProblemList } from './problem-list.ts';
 import type { PortalStore } from './store-port.ts';
-import type { Answers, LiveServices } from './services.ts';
+import type { Answers, LiveServices, ServiceAnswer } from './services.ts';
 import type { EventHub, PublishedEvent } from './event-hub.ts';
 
 /** The log of the portal. Secrets are never logged. */
@@ -21,14 +24,30 @@ export interface EventFeed {
   readonly close: () => void;
 }
 
+/** The status of a key that an operator sets in an emergency. */
+export interface Override {
+  readonly keyId: string;
+  readonly status: KeyStatus;
+  readonly by: Authorship;
+}
+
+/** The result of an override. `isStored`: the database has it. Otherwise these services hold it until it does. */
+export interface Overridden {
+  readonly isStored: boolean;
+  readonly services: readonly ServiceAnswer[];
+}
+
 /** The dependencies of the portal's routes. */
 export interface Portal {
   readonly store: PortalStore;
-  readonly services: Pick<LiveServices, 'find' | 'follow'>;
+  readonly services: Pick<LiveServices, 'find' | 'follow' | 'top' | 'blockKey'>;
+  readonly overrides: { readonly override: (one: Override) => Promise<Overridden> };
   /** How each service sees the catalog, at most a second old. */
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
   /** The current problems, at most a second old. */
   readonly problems: () => Promise<ProblemList>;
+  /** Those of the programs that the portal depends on. */
+  readonly ownProblems: () => readonly Problem[];
   /** Drops cached reports. Call after each settlement. */
   readonly forgetReports: () => void;
   readonly events: EventHub;

@@ -3,7 +3,8 @@ import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
 import { sampleProblem, sampleReport } from '../../test/support/sample-problem.ts';
 import type { ProblemReport } from '../control/core/problem.ts';
-import { createProblemList } from './problem-list.ts';
+import { watchDependencies } from '../core/dependency-cause.ts';
+import { createOwnProblems, createProblemList } from './problem-list.ts';
 import type { Answers } from './services.ts';
 
 const first = 'http://10.0.0.1:9090';
@@ -40,6 +41,29 @@ describe('the list of problems of all services', () => {
   it('reports a problem where no service is known', async () => {
     const list = createProblemList({ problems: async () => answers({}) }, createFakeClock());
     expect((await list()).problems).toMatchObject([{ object: 'service', kind: 'service-silent' }]);
+  });
+
+  it('has the problems of the portal too, until something succeeds', async () => {
+    const clock = createFakeClock(Date.parse('2026-07-01T12:00:00Z'));
+    const watch = watchDependencies();
+    const { failed, succeeded } = watch.of('identity-provider');
+    const said = answers({ [first]: sampleReport() });
+    const list = createProblemList({ problems: async () => said }, clock, createOwnProblems(watch, clock));
+    failed({ cause: 'no-such-host', reason: 'getaddrinfo ENOTFOUND id.example' });
+    await list();
+    clock.advance(5_000);
+    expect((await list()).problems).toEqual([
+      {
+        ...{ id: 'dependency-failing identity-provider', object: 'identity-provider', kind: 'dependency-failing' },
+        ...{ model: null, since: '2026-07-01T12:00:00.000Z' },
+        problem:
+          'Has a host name that cannot be looked up (getaddrinfo ENOTFOUND id.example): nobody can sign in with it.',
+        action: 'Correct the host in WEIR_OIDC_ISSUER, or the DNS of the gateway: docs/portal.md#with-openid-connect',
+      },
+    ]);
+    succeeded();
+    clock.advance(5_000);
+    expect((await list()).problems).toEqual([]);
   });
 
   it('is read once a second, for any number of callers', async () => {

@@ -1,5 +1,8 @@
+import * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
-import { byUrgency, mergeProblems, type Problem, problemOf } from '../control/core/problem.ts';
+import type { DependencyWatch } from '../core/dependency-cause.ts';
+import { dependencyProblem } from '../control/core/dependency-problem.ts';
+import { byUrgency, mergeProblems, type Problem, problemOf, problemSchema } from '../control/core/problem.ts';
 import { rememberAnswer, type ServiceAnswer, type LiveServices } from './services.ts';
 
 /** The current problems of all services as one list, the most urgent first, and whether each service answered. */
@@ -10,11 +13,12 @@ export interface ProblemList {
 
 /**
  * Returns a function that merges the problems of all services into one list, and keeps it for a second. A service that
- * does not answer is a problem of its own.
+ * does not answer is a problem of its own. `own`: the problems of the portal.
  */
 export function createProblemList(
   services: Pick<LiveServices, 'problems'>,
   clock: Pick<Clock, 'now' | 'elapsed'>,
+  own: () => readonly Problem[] | Promise<readonly Problem[]> = () => [],
 ): () => Promise<ProblemList> {
   const silentSince = new Map<string, string>();
 
@@ -30,7 +34,8 @@ export function createProblemList(
   async function ask(): Promise<ProblemList> {
     const { services: asked, data } = await services.problems();
     const reports = data.map(({ service, said }) => ({ name: placeOf(service), report: said }));
-    const problems = [...silent(asked), ...mergeProblems(reports, clock.now())].toSorted(byUrgency);
+    const all = [...silent(asked), ...mergeProblems(reports, clock.now()), ...(await own())];
+    const problems = all.toSorted(byUrgency);
     return { services: asked, problems };
   }
 
@@ -57,4 +62,21 @@ function noService(now: string): Problem {
     problem: 'No service is known.',
     action: 'Start the gateway, or name its services in WEIR_SERVICES: docs/runbooks.md#weiraway',
   });
+}
+
+/** The portal's answer to `GET /internal/problems`. */
+export const portalReportSchema = z.object({ problems: z.array(problemSchema) });
+
+/** The problems of the programs on which the portal itself depends, each with the time at which it was first seen. */
+export function createOwnProblems(
+  { failing }: Pick<DependencyWatch, 'failing'>,
+  clock: Pick<Clock, 'now'>,
+): () => readonly Problem[] {
+  let known: ReadonlyMap<string, string> = new Map();
+  return () => {
+    const found = failing().flatMap((one) => dependencyProblem(one) ?? []);
+    const now = new Date(clock.now()).toISOString();
+    known = new Map(found.map(({ object }) => [object, known.get(object) ?? now]));
+    return found.map((one) => problemOf({ ...one, since: known.get(one.object) ?? now }));
+  };
 }

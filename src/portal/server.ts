@@ -30,7 +30,8 @@ import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
 import { modelHistoryRoutes } from './routes/model-history.ts';
 import { keyRoutes } from './routes/keys.ts';
-import { logLevelRoutes } from './routes/log-level.ts';
+import { overrideKeyRoutes } from './routes/override-key.ts';
+import { internalRoutes } from './routes/internal.ts';
 import { memberRoutes } from './routes/members.ts';
 import { playgroundRoutes } from './routes/playground.ts';
 import { problemRoutes } from './routes/problems.ts';
@@ -38,6 +39,7 @@ import { oidcRoutes } from './routes/oidc.ts';
 import { requestRoutes } from './routes/requests.ts';
 import { serviceAccountRoutes } from './routes/service-accounts.ts';
 import { sessionRoutes } from './routes/session.ts';
+import { topRoutes } from './routes/top.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
 
@@ -100,7 +102,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   const connections = limitConnections(server, { trustedHops: options.trustedHops, bounds, log: portal.log });
   const describe = await describeRoutes(server, options.version);
   await server.register((api) => addApi(api, { portal, describe }));
-  await server.register(async (app) => logLevelRoutes(typed(app), portal));
+  await server.register(async (app) => internalRoutes(typed(app), portal));
   await servePages(server, options.pages);
   // Strangers may ask as often as they like. Any short read shows whether the database answers.
   const readDatabase = shareWork(() => portal.store.sharedSecret(), portal.clock);
@@ -134,11 +136,13 @@ const apiRoutes: readonly ((app: App, portal: Portal) => void)[] = [
   memberRoutes,
   serviceAccountRoutes,
   keyRoutes,
+  overrideKeyRoutes,
   usageRoutes,
   requestRoutes,
   catalogRoutes,
   modelHistoryRoutes,
   problemRoutes,
+  topRoutes,
   auditRoutes,
 ];
 

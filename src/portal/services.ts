@@ -1,13 +1,15 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { LookUp } from '../core/address.ts';
 import { reasonOf, serviceOrigins } from '../core/call-service.ts';
 import { type Clock, every } from '../core/clock.ts';
 import { diagnosesSchema, type DoctorQuestion } from '../core/diagnosis.ts';
+import type { KeyBlock } from '../core/key-block.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../control/core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type ProblemReport, problemReportSchema } from '../control/core/problem.ts';
 import { foundStoriesSchema, type Story } from '../telemetry/core/story.ts';
+import { type TrafficGroup, trafficReportSchema, type TrafficRow } from '../telemetry/core/traffic.ts';
 import { type ServiceReply, createServiceCalls, type ServiceCallOptions } from './service-calls.ts';
 import { fromBeginning, openServiceStream, type ServiceStream, type ServicesListener } from './service-stream.ts';
 
@@ -49,6 +51,10 @@ export interface LiveServices {
   readonly logLevel: (change: LogLevel | undefined) => Promise<Answers<LogLevel>>;
   /** What the first service that answers finds about its Backends. */
   readonly doctor: (question: DoctorQuestion) => Promise<Answers<z.output<typeof diagnosesSchema>>>;
+  /** The requests of the last minute as each service counted them. */
+  readonly top: (group: TrafficGroup) => Promise<Answers<readonly TrafficRow[]>>;
+  /** Sets the status of a key in the memory of each service, for the time in which the database is down. */
+  readonly blockKey: (block: KeyBlock) => Promise<Answers<object>>;
   /** Reads the event streams of all services. One caller at a time. */
   readonly follow: (listener: ServicesListener) => FollowedServices;
 }
@@ -159,6 +165,8 @@ export function createServices(options: LiveServicesOptions): LiveServices {
       }
       return answersOf(silent);
     },
+    blockKey: (block) => ask((service) => calls.read(service, 'key-blocks', z.object({}), block)),
+    top: (group) => ask(async (service) => (await calls.read(service, `top/${group}`, trafficReportSchema))?.rows),
     follow,
   };
 }

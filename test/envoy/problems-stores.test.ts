@@ -65,9 +65,12 @@ test('a Valkey that is away is one problem of both services, until it is back', 
   await expect.poll(listed, polling).toEqual([]);
   await valkey.kill();
   await expect.poll(() => printed('valkey'), polling).toEqual(['Problem']);
-  await expect
-    .poll(listed, polling)
-    .toMatchObject([{ object: 'valkey', problem: 'Does not answer: each replica keeps to its share of the limits.' }]);
+  await expect.poll(listed, polling).toMatchObject([
+    {
+      object: 'valkey',
+      problem: expect.stringMatching(/^Refuses connections \(.+\): each replica keeps to its share of the limits\.$/),
+    },
+  ]);
   await valkey.start();
   await expect.poll(() => printed('valkey'), polling).toEqual(['Problem', 'Ended']);
   expect(await listed()).toEqual([]);

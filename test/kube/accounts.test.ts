@@ -272,6 +272,23 @@ test('a Secret that is gone comes back with another key, and the one before is r
   await untilEvent('Normal KeyChanged ApiKey/search-prod');
 });
 
+test('a status that is set in an emergency holds against the object, which says so, until the object is changed', async () => {
+  await makeTeam();
+  const by = { actor: { kind: 'admin-token', name: 'test' }, now: systemClock.now() } as const;
+  const { id } = await statusOf('apikeys', 'search-prod');
+  const keyStatus = async () => (await ledger.accounts.findKey(String(id))).status;
+  await ledger.accounts.changeKey(String(id), { status: 'suspended', override: true }, by);
+  await cluster.touch('apikeys', 'search-prod', 'overridden');
+  await until('apikeys', 'search-prod', 'Ready', /^False Overridden: spec\.status: overridden by hand.*get 403$/);
+  await untilEvent('Warning Overridden ApiKey/search-prod');
+  expect(await keyStatus()).toBe('suspended');
+  await cluster.merge('apikeys', 'search-prod', { spec: { status: 'Suspended' } });
+  await until('apikeys', 'search-prod', 'Ready', /^True Suspended/);
+  await cluster.merge('apikeys', 'search-prod', { spec: { status: 'Active' } });
+  await until('apikeys', 'search-prod', 'Ready', 'True Ready');
+  expect(await keyStatus()).toBe('active');
+});
+
 test('what an object declares is changed only there, unless it does not manage it', async () => {
   await makeTeam();
   const by = { actor: { kind: 'admin-token', name: 'test' }, now: systemClock.now() } as const;

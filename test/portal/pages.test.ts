@@ -70,6 +70,7 @@ const pages: readonly Shown[] = [
   },
   { name: 'audit-log', path: '/audit', title: 'Audit log' },
   { name: 'workspaces', path: '/workspaces', title: 'Workspaces' },
+  { name: 'top', path: '/top', title: 'Top' },
   { name: 'backends', path: '/backends', title: 'Backends' },
 ];
 

@@ -1,5 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createKeyBlocks } from '../../src/gateway/admission/key-blocks.ts';
 import { shareBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
+import { shareKeyBlocks } from '../../src/gateway/rate-limits/shared-key-blocks.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import {
   blockMs,
@@ -74,5 +76,28 @@ describe('failed authentication over several replicas', () => {
     const gate = await startGate();
     for (const text of ['', 'x\r\nFLUSHALL', 'a'.repeat(1000), '127.0.0.1']) gate.failed(text);
     await expect.poll(() => valkey.ask((client) => client.keys('weir:failed:*'))).toEqual(['weir:failed:127.0.0.1']);
+  });
+});
+
+describe('a key that is stopped while the database is down', () => {
+  const secret = (): string => 'the secret of the database';
+
+  async function startBlocks() {
+    const replica = startReplica(valkey.url);
+    replicas.push(replica);
+    const blocks = createKeyBlocks({ clock: systemClock, secret, isDatabaseUp: () => false });
+    onTestFinished(shareKeyBlocks({ link: replica.limits.common, clock: systemClock, blocks }));
+    await replica.up();
+    return blocks;
+  }
+
+  it('is stopped on all replicas, and on one that comes later', async () => {
+    const [one, other] = [await startBlocks(), await startBlocks()];
+    one.add({ keyId: 'key_a', status: 'suspended', at: 1 });
+    await expect.poll(() => other.statusOf('key_a')).toBe('suspended');
+    other.add({ keyId: 'key_a', status: 'active', at: 2 });
+    await expect.poll(() => one.statusOf('key_a')).toBe('active');
+    const later = await startBlocks();
+    await expect.poll(() => later.statusOf('key_a')).toBe('active');
   });
 });

@@ -18,6 +18,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
     edgeAdmitRatio: () => 1,
     sharing: () => ({ isShared: true, replicas: 3, late: 0 }),
     blockedAddresses: () => 0,
+    failing: () => [],
     droppedLogRecords: () => 0,
     store: () => ({
       ...{ database: 'up', journalBytes: 0, journalLimitBytes: 1_000, hasRoom: true, waitingRows: 0 },

@@ -48,6 +48,9 @@ export function portalRequests({
     'GET /api/v1/keys/:id': { url: `${api}/keys/${key.id}` },
     'PATCH /api/v1/keys/:id': { method: 'PATCH', url: `${api}/keys/${key.id}`, payload: { name: 'new' } },
     'POST /api/v1/keys/:id/rotate': { method: 'POST', url: `${api}/keys/${key.id}/rotate`, payload: {} },
+    'POST /api/v1/keys/:id/override': {
+      ...{ method: 'POST', url: `${api}/keys/${key.id}/override`, payload: { status: 'active' } },
+    },
     'POST /api/v1/keys/:id/revoke': { method: 'POST', url: `${api}/keys/${key.id}/revoke` },
     'GET /api/v1/service-accounts': { url: `${api}/service-accounts?workspace=acme` },
     'GET /api/v1/usage': { url: `${api}/usage?workspace=acme` },
@@ -58,6 +61,7 @@ export function portalRequests({
     'GET /api/v1/models/history': { url: `${api}/models/history?model=a/b` },
     'GET /api/v1/backends': { url: `${api}/backends` },
     'GET /api/v1/problems': { url: `${api}/problems` },
+    'GET /api/v1/top': { url: `${api}/top` },
     'GET /api/v1/audit': { url: `${api}/audit?workspace=acme` },
     'GET /api/v1/events': { url: `${api}/events`, payloadAsStream: true },
     'POST /api/v1/playground/chat': {

@@ -12,6 +12,9 @@ import { createEventHub } from '../../src/portal/event-hub.ts';
 import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../src/portal/oidc.ts';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
+import type { TrafficRow } from '../../src/telemetry/core/traffic.ts';
+import { createKeyOverrides } from '../../src/portal/override-keys.ts';
+import type { KeyBlock } from '../../src/core/key-block.ts';
 import { createProblemList } from '../../src/portal/problem-list.ts';
 import type { WorkspaceRole } from '../../src/books/core/rights.ts';
 import { createServer } from '../../src/portal/server.ts';
@@ -28,6 +31,7 @@ export const adminToken = 'the-admin-token-of-the-tests-0123456789';
 export interface SaidByServices {
   readonly catalog?: Answers<LiveCatalog>;
   readonly problems?: Answers<ProblemReport>;
+  readonly top?: Answers<readonly TrafficRow[]>;
   readonly stories?: readonly Story[];
 }
 
@@ -61,7 +65,13 @@ export async function samplePortal(
   const member = await accounts.inviteMember('acme', { address: 'vic@example.com', role: 'viewer' }, by);
   const clock = createFakeClock(sampleNow);
   const followers = new Set<ServicesListener>();
-  const services: Pick<LiveServices, 'find' | 'follow'> = {
+  const blocks: KeyBlock[] = [];
+  const services: Pick<LiveServices, 'find' | 'follow' | 'top' | 'blockKey'> = {
+    blockKey: async (block) => {
+      blocks.push(block);
+      return { services: [{ service: 'http://127.0.0.1:9090', answers: true, problem: null }], data: [] };
+    },
+    top: async () => said.top ?? { services: [], data: [] },
     find: async (id) => {
       const exact = said.stories?.filter((story) => story.id === id) ?? [];
       const sent = said.stories?.filter((story) => story.correlation_id === id) ?? [];
@@ -84,9 +94,11 @@ export async function samplePortal(
   const logLevel = { current: () => level, set: (next: LogLevel) => void (level = next) };
   const events = createEventHub(clock);
   onTestFinished(() => events.close());
+  const overrides = createKeyOverrides({ store: accounts, services, clock, log });
+  onTestFinished(() => overrides.close());
   const parts = {
-    store: accounts,
-    ...{ services, catalog, problems, events, adminToken, log, oidc: options.oidc },
+    ...{ store: accounts, overrides },
+    ...{ services, catalog, problems, ownProblems: () => [], events, adminToken, log, oidc: options.oidc },
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),
@@ -103,7 +115,7 @@ export async function samplePortal(
     metrics: new Registry(),
   });
   onTestFinished(() => server.close());
-  return { ...sample, accounts, portal, server, clock, logged, followers, otherWorkspace, otherKey, member };
+  return { ...sample, accounts, portal, server, clock, logged, blocks, followers, otherWorkspace, otherKey, member };
 }
 
 export const withToken = { authorization: `Bearer ${adminToken}` } as const;

@@ -30,6 +30,7 @@ const pages: Readonly<Record<string, OnDemand<object>>> = {
     () => import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => WorkspacesPage),
     waiting,
   ),
+  '/top': onDemand(() => import('../pages/top.tsx').then(({ TopPage }) => TopPage), waiting),
   '/backends': onDemand(() => import('../pages/backends.tsx').then(({ BackendsPage }) => BackendsPage), waiting),
 };
 // The code of the addressed page loads while the session is read.

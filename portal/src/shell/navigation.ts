@@ -32,6 +32,7 @@ const groups: readonly (readonly Entry[])[] = [
     { path: '/members', title: 'Members', icon: 'members', roles: people },
     { path: '/audit', title: 'Audit log', icon: 'audit', roles: people },
     { path: '/workspaces', title: 'Workspaces', icon: 'workspaces', roles: admins },
+    { path: '/top', title: 'Top', icon: 'top', roles: admins },
     { path: '/backends', title: 'Backends', icon: 'backends', roles: admins },
   ],
 ];

@@ -5,7 +5,7 @@ import type { AuditAction, Authorship, KeyChange, KeyRecord } from '../core/admi
 import { refusal } from '../core/operator-refusals.ts';
 import { columnsOf } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
-import { refuseDeclared } from './declarations.ts';
+import { overrideDeclared, refuseDeclared } from './declarations.ts';
 import { checkedDetails, findKey, lockKey, recordKey } from './keys.ts';
 import { limitSessionsOf } from './sessions.ts';
 import { changeThresholds } from './thresholds.ts';
@@ -14,7 +14,7 @@ const statusActions = { active: 'key.resume', suspended: 'key.suspend', revoked:
 
 /**
  * Makes changes of a key in one transaction: all of them or none. Throws a `Refusal` if a revoked key is to be suspended or
- * activated, and for a name and an expiry like `createKey`.
+ * activated, if an object declares it and `override` is not given, and for a name and an expiry like `createKey`.
  */
 export async function changeKey(
   queries: Kysely<Schema>,
@@ -23,7 +23,8 @@ export async function changeKey(
   by: Authorship,
 ): Promise<KeyRecord> {
   return queries.transaction().execute(async (transaction) => {
-    await refuseDeclared(transaction, id, by);
+    if (wanted.override === true) await overrideDeclared(transaction, id, wanted.status);
+    else await refuseDeclared(transaction, id, by);
     return changeLockedKey(transaction, id, wanted, by);
   });
 }
@@ -44,7 +45,7 @@ export async function changeLockedKey(
   for (const { action, columns } of changesOf(wanted, by)) {
     await transaction.updateTable('keys').set(columns).where('id', '=', id).execute();
     const after = await findKey(transaction, id);
-    await recordKey(transaction, { action, before: key, after }, by);
+    await recordKey(transaction, { action, before: key, after, override: wanted.override }, by);
     key = after;
   }
   if ('thresholds' in wanted) {

@@ -1,4 +1,5 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { KeyStatus } from '../../core/account.ts';
 import type { Authorship } from '../core/administration.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import type { AccountKind, AccountObjectName, Declaration, Declarer } from '../core/declared-account.ts';
@@ -49,6 +50,35 @@ export async function refuseDeclared(
   if (declared?.isLocked !== true) return;
   const { kind, namespace, name } = declared;
   throw refusal('declared_by_object', { kind, namespace, name });
+}
+
+/** Records the status that people set against the object of an account. Accounts without an object need no record. */
+export async function overrideDeclared(
+  transaction: Transaction<Schema>,
+  accountId: string,
+  status: KeyStatus | undefined,
+): Promise<void> {
+  const set = transaction.updateTable('declarations').set({ override: status ?? null });
+  await set.where('account_id', '=', accountId).where('is_locked', '=', 1n).execute();
+}
+
+/**
+ * The status that people set against the object of an account. It ends when the object declares another `spec` than the
+ * controller saw last.
+ */
+export async function overriddenStatus(
+  transaction: Transaction<Schema>,
+  accountId: string,
+  spec: string,
+): Promise<KeyStatus | undefined> {
+  const row = await transaction
+    .selectFrom('declarations')
+    .select(['spec', 'override'])
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
+  const override = row?.spec === null || row?.spec === spec ? row.override : null;
+  await transaction.updateTable('declarations').set({ spec, override }).where('account_id', '=', accountId).execute();
+  return override ?? undefined;
 }
 
 interface DeclaredAccount {

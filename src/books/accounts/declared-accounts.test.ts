@@ -258,6 +258,29 @@ it('changes nothing of an account that its object does not manage', async () => 
   expect(await statusOf('a')).toBe('active');
 });
 
+it('keeps a status that people set against an object until the object declares something else', async () => {
+  const { queries, workspace, wanted, statusOf } = await begin();
+  await declareKey(queries, object, wanted('a'), by);
+  const [key] = await listKeys(queries, workspace);
+  const id = key?.id ?? '';
+  await expect(changeKey(queries, id, { status: 'suspended' }, sampleAuthor)).rejects.toThrow('declares this');
+  await changeKey(queries, id, { status: 'suspended', override: true }, sampleAuthor);
+  const [entry] = await listAudit(queries, { objectId: id }, 1);
+  expect(entry).toMatchObject({ action: 'key.suspend', actor: sampleAuthor.actor, after: { override: true } });
+  const overridden = { isSuspended: true, isOverridden: true };
+  expect(await declareKey(queries, object, wanted('a'), at(1))).toMatchObject(overridden);
+  // A rotation is no change of the object.
+  expect(await declareKey(queries, object, wanted('b'), at(2))).toMatchObject(overridden);
+  expect([await statusOf('a'), await statusOf('b')]).toEqual(['suspended', 'suspended']);
+  expect(await declareKey(queries, object, { ...wanted('b'), rate: 2 }, at(3))).toMatchObject({
+    ...{ isSuspended: false, isOverridden: false },
+  });
+  expect(await statusOf('b')).toBe('active');
+  // A key that is revoked against its object is never accepted again.
+  await changeKey(queries, id, { status: 'revoked', override: true }, sampleAuthor);
+  expect(await declareKey(queries, object, { ...wanted('b'), rate: 2 }, at(4))).toEqual({ kind: 'ended' });
+});
+
 it('keeps the suspension and the settings of a key that it does not manage when its text is replaced', async () => {
   const { queries, workspace, wanted, statusOf } = await begin();
   const loose = { ...object, isManaging: false };

@@ -5,7 +5,7 @@ import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { inheritSpending } from './budget-spending.ts';
 import { changeLockedKey } from './change-keys.ts';
-import { accountsOf, declarationOf, declare, setState, unlock } from './declarations.ts';
+import { accountsOf, declarationOf, declare, overriddenStatus, setState, unlock } from './declarations.ts';
 import { spentBy } from './find-credentials.ts';
 import { findKey, insertKey } from './keys.ts';
 import { ownThresholds } from './thresholds.ts';
@@ -70,16 +70,31 @@ export async function declareKey(
     const before = await usableCurrent(transaction, object);
     const id = await makeCurrent(transaction, { object, wanted, found, before, by });
     const isMade = found === undefined && before === undefined;
-    if (object.isManaging || isMade) await changeLockedKey(transaction, id, wanted, by);
+    const override = await overriddenStatus(transaction, id, specText(wanted));
+    const applied = { ...wanted, status: override ?? wanted.status };
+    if (object.isManaging || isMade) await changeLockedKey(transaction, id, applied, by);
     const { prefix, status } = await findKey(transaction, id);
-    const previous = await endOthers(transaction, { object, id, status, wanted, by });
+    const previous = await endOthers(transaction, { object, id, status, wanted: applied, by });
     const since = (await accountsOf(transaction, 'ApiKey', object)).find((one) => one.id === id)?.since ?? by.now;
     const hasReplaced = before !== undefined && before.hash !== wanted.hash;
     return {
-      ...{ kind: 'declared', id, prefix, isSuspended: status === 'suspended', since, previous },
+      ...{
+        kind: 'declared',
+        id,
+        prefix,
+        isSuspended: status === 'suspended',
+        isOverridden: status !== wanted.status,
+        since,
+        previous,
+      },
       ...{ isNew: before === undefined || hasReplaced, hasReplaced },
     };
   });
+}
+
+/** What an object declares, apart from the text of its key, as a text to compare. */
+function specText({ hash: _, prefix: __, ...spec }: DeclaredKey): string {
+  return JSON.stringify(spec, (___, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 }
 
 type FoundKey = Pick<KeyRecord, 'id' | 'workspaceId' | 'status' | 'isOfPlayground'> & { readonly hash: string };
@@ -203,8 +218,9 @@ async function endOthers(
     if (expiresAt <= by.now) await changeLockedKey(transaction, account.id, { status: 'revoked' }, by);
     else {
       // A suspension by others holds for the text before, too, and ends only by others.
+      const override = await overriddenStatus(transaction, account.id, specText(wanted));
       const asCurrent = status === 'suspended' ? status : other.status;
-      const next = object.isManaging ? wanted.status : asCurrent;
+      const next = override ?? (object.isManaging ? wanted.status : asCurrent);
       await changeLockedKey(transaction, account.id, { status: next, expiresAt }, by);
       working = { prefix: other.prefix, expiresAt };
     }

@@ -212,17 +212,22 @@ function records(queries: Kysely<Schema>) {
 
 export async function recordKey(
   transaction: Transaction<Schema>,
-  changed: { readonly action: AuditAction; readonly before: KeyRecord | undefined; readonly after: KeyRecord },
+  changed: {
+    readonly action: AuditAction;
+    readonly before: KeyRecord | undefined;
+    readonly after: KeyRecord;
+    readonly override?: true | undefined;
+  },
   by: Authorship,
 ): Promise<void> {
-  const { action, before, after } = changed;
+  const { action, before, after, override } = changed;
   const { id: objectId, workspaceId } = after;
   const entry = {
     action,
     objectId,
     workspaceId,
     before: before && shownFields(keyFields, before),
-    after: shownFields(keyFields, after),
+    after: { ...shownFields(keyFields, after), override },
   };
   await recordChange(transaction, entry, by);
 }

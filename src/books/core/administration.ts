@@ -197,7 +197,10 @@ export interface PlaygroundKey extends Omit<NewKey, 'expiresAt' | 'maker'> {
  * A change of a key. Budget, thresholds, name, expiry and models are removed where the field is present and undefined.
  * Absent fields stay as they are.
  */
-export type KeyChange = AccountChange<KeyFields>;
+export type KeyChange = AccountChange<KeyFields> & {
+  /** Also if an object declares the key: the status holds until the object declares something else. */
+  readonly override?: true | undefined;
+};
 
 /** Which requests to select. An absent field does not restrict the selection. */
 export interface LedgerFilter {

@@ -56,6 +56,8 @@ export type KeyDeclared =
       readonly prefix: string | undefined;
       /** In the ledger. Others may suspend a key that its object does not manage. */
       readonly isSuspended: boolean;
+      /** Its status is not the one that the object declares. */
+      readonly isOverridden: boolean;
       /** When it got its text. */
       readonly since: number;
       /** The key that was in the Secret before, while it still works. */

@@ -47,6 +47,8 @@ const rights = {
   'own-keys:change': { roles: members, scope: 'keys:write' },
   /** Keys of others. */
   'keys:change': { roles: owners, scope: 'keys:write' },
+  /** The status of any key, also against the object that declares it, and while the database is down. */
+  'keys:override': { roles: adminsAlone, scope: 'keys:write', isOfGateway: true },
   'members:read': { roles: people, scope: 'members:read' },
   'members:change': { roles: owners, scope: 'members:write' },
   'service-accounts:read': { roles: people, scope: 'service-accounts:read' },

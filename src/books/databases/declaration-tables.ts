@@ -38,3 +38,9 @@ export async function addDeclarations(database: Kysely<unknown>, amountBound: st
     .execute();
   await acceptActors(database, ['command-line', 'admin-token', 'portal-user', 'controller']);
 }
+
+/** Adds what people have set against an object, which holds until the object declares something else. */
+export async function addOverrides({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('declarations').addColumn('spec', 'text').execute();
+  await schema.alterTable('declarations').addColumn('override', 'text').execute();
+}

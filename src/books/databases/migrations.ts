@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import { addAlerts, addTagAlerts } from './alert-tables.ts';
 import { createAuditTrail } from './audit-table.ts';
-import { addDeclarations } from './declaration-tables.ts';
+import { addDeclarations, addOverrides } from './declaration-tables.ts';
 import { addFailures, addRefusals, addTags, createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
@@ -87,6 +87,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0010-inherited-spending': { up: addInheritedSpending },
   '0011-failures': { up: addFailures },
   '0012-refusals': { up: addRefusals },
+  '0013-overrides': { up: addOverrides },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

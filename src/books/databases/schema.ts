@@ -1,4 +1,4 @@
-import type { KeyFields, tagBudgetFields, WorkspaceFields } from '../../core/account.ts';
+import type { KeyFields, KeyStatus, tagBudgetFields, WorkspaceFields } from '../../core/account.ts';
 import type { DeliveryState } from '../../core/alert.ts';
 import type { AccountKind } from '../core/declared-account.ts';
 import type { memberFields } from '../core/membership.ts';
@@ -76,6 +76,10 @@ interface DeclarationTable {
    * An object has one account that is `current`.
    */
   readonly state: 'current' | 'pending' | 'replaced';
+  /** What the object declared when the controller last saw it. */
+  readonly spec: string | null;
+  /** The status that people set against the object, until the object declares something else. */
+  readonly override: KeyStatus | null;
   /** Of a key: when it got its text. */
   readonly since: bigint;
 }

@@ -6,6 +6,7 @@ import { CommitInDoubt, type OpenDatabase } from '../databases/database.ts';
 import type { PackedId } from '../core/packed-id.ts';
 import type { SpendingTable } from '../databases/schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
+import { type DependencyCause, knownCauseOf } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { tagsIn, tagText } from '../../core/tags.ts';
 import { addToRollups } from './usage-rollup.ts';
@@ -163,6 +164,7 @@ export type SettleResult =
   | {
       readonly kind: 'down';
       readonly message: string;
+      readonly cause: DependencyCause | undefined;
       /** Whether the database may have rows of the batch: a commit is in doubt, or some were settled one by one. */
       readonly mayHaveRows: boolean;
     };
@@ -227,7 +229,8 @@ async function attempt(
       const kind = database.classify(error);
       const message = messageOf(error);
       if (kind === 'refused') return { kind: 'refused', message };
-      if (kind === 'down' || left === 0) return { kind: 'down', message, mayHaveRows: error instanceof CommitInDoubt };
+      if (kind === 'again' && left > 0) continue;
+      return { kind: 'down', message, cause: knownCauseOf(error), mayHaveRows: error instanceof CommitInDoubt };
     }
   }
 }

@@ -1,3 +1,4 @@
+import { knownCauseOf } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { OpenDatabase } from '../databases/database.ts';
 import { AppendInDoubt } from '../databases/journal/journal.ts';
@@ -49,7 +50,7 @@ export async function settleHeld(context: LoopContext, database: OpenDatabase): 
   if (held === undefined) return true;
   const result = await settleOrExplain(database, held.batch.rows, options.clock.now());
   if (result.kind === 'down') {
-    goDown(context, result.message);
+    goDown(context, result.message, result.cause);
     return false;
   }
   state.held = undefined;
@@ -75,7 +76,7 @@ export async function endHold(context: LoopContext): Promise<void> {
       await state.database.probe();
       await settleHeld(context, state.database);
     } catch (error) {
-      goDown(context, messageOf(error));
+      goDown(context, messageOf(error), knownCauseOf(error));
     }
   }
   refuse(context);

@@ -164,7 +164,7 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
       return;
     }
     mayHaveRows = result.mayHaveRows;
-    goDown(context, result.message);
+    goDown(context, result.message, result.cause);
   }
   const refusal = appendToJournal(context, batch);
   if (refusal === undefined) return;

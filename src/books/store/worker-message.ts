@@ -1,4 +1,5 @@
 import type { Credential, DatabaseState, Outcome } from '../../core/account.ts';
+import type { DependencyCause } from '../../core/dependency-cause.ts';
 import type { DatabaseLocation, WorkspaceCost } from '../databases/database.ts';
 import type { RefusalRow } from '../core/refusal.ts';
 import type { Reserved } from '../accounts/reservation-report.ts';
@@ -44,6 +45,8 @@ export interface StoreStatus {
   readonly hasRoom: boolean;
   /** Why the last attempt to reach the database failed. Undefined unless it is down. */
   readonly reason: string | undefined;
+  /** The cause of that failure, unless it was the journal's. */
+  readonly cause?: DependencyCause | undefined;
   /** An error, for the log. Reported once. */
   readonly message?: string;
 }

@@ -1,3 +1,4 @@
+import { knownCauseOf } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { readSharedSecret } from '../accounts/shared-secret.ts';
 import { CannotOpen, type OpenDatabase } from '../databases/database.ts';
@@ -25,7 +26,7 @@ export async function recover(context: LoopContext): Promise<void> {
     state.replay ??= nextReplay(context);
   } catch (error) {
     // Without the rows of the journal, the balances would be wrong.
-    goDown(context, `the journal cannot be read: ${messageOf(error)}`);
+    goDown(context, `the journal cannot be read: ${messageOf(error)}`, undefined);
     return;
   }
   if (state.replay === undefined) goUp(context, database);
@@ -51,7 +52,7 @@ async function connect(context: LoopContext): Promise<OpenDatabase | undefined> 
     if (error instanceof CannotOpen && error.kind !== 'down') {
       state.phase = 'closing';
       options.reply({ kind: 'unusable', message: error.message });
-    } else goDown(context, messageOf(error));
+    } else goDown(context, messageOf(error), knownCauseOf(error));
     return undefined;
   }
 }
@@ -94,7 +95,7 @@ async function replaySome(context: LoopContext, database: OpenDatabase, replay: 
   const rows = rowsOf(replay);
   const result = await settleOrExplain(database, rows, options.clock.now());
   if (result.kind === 'down') {
-    goDown(context, result.message);
+    goDown(context, result.message, result.cause);
     return;
   }
   for (const { index, message: reason } of result.refused) {
@@ -107,7 +108,7 @@ async function replaySome(context: LoopContext, database: OpenDatabase, replay: 
   } catch (error) {
     // Its rows are settled again, and no workspace is charged twice.
     state.replay = undefined;
-    goDown(context, `the journal's file ${replay.segment.name} cannot be removed: ${messageOf(error)}`);
+    goDown(context, `the journal's file ${replay.segment.name} cannot be removed: ${messageOf(error)}`, undefined);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { DependencyCause } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { checkRequest, type SettledRequest } from '../../core/settled-request.ts';
 import type { RefusalRow } from '../core/refusal.ts';
@@ -75,10 +76,12 @@ export function statusOf(
     journal,
     fullBytes,
     reason,
+    cause,
   }: {
     readonly journal: { readonly bytes: number; readonly fault: string | undefined };
     readonly fullBytes: number;
     readonly reason: string | undefined;
+    readonly cause?: DependencyCause | undefined;
   },
 ): StoreStatus {
   const journalFault = database === 'up' ? undefined : journal.fault;
@@ -88,6 +91,7 @@ export function statusOf(
     journalFault,
     hasRoom: journal.bytes < fullBytes && journalFault === undefined,
     reason: database === 'down' ? reason : undefined,
+    cause: database === 'down' ? cause : undefined,
   };
 }
 

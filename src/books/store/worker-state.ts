@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
+import { type DependencyCause, knownCauseOf } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { RefusalRow } from '../core/refusal.ts';
@@ -97,25 +98,29 @@ export function newState(journal: Journal): LoopState {
   };
 }
 
+type Failed = Pick<StoreStatus, 'reason' | 'cause'>;
+
 /** Reports the status if it has changed, and always with a message. */
 export function setStatus(
   { state, options: { journal, fullBytes, reply } }: LoopContext,
   database: StoreStatus['database'],
-  { message, reason = state.status.reason }: { readonly message?: string | undefined; readonly reason?: string } = {},
+  { message, failure = state.status }: { readonly message?: string | undefined; readonly failure?: Failed } = {},
 ): void {
-  const next = statusOf(database, { journal: { bytes: journal.bytes(), fault: journal.fault() }, fullBytes, reason });
+  const { reason, cause } = failure;
+  const facts = { journal: { bytes: journal.bytes(), fault: journal.fault() }, fullBytes, reason, cause };
+  const next = statusOf(database, facts);
   if (message === undefined && isDeepStrictEqual(state.status, next)) return;
   state.status = next;
   reply({ kind: 'status', status: message === undefined ? next : { ...next, message } });
 }
 
 /** Reports that the database is down, and arms the next attempt to reach it. */
-export function goDown(context: LoopContext, reason: string): void {
+export function goDown(context: LoopContext, reason: string, cause: DependencyCause | undefined): void {
   const { state, options, work } = context;
   const earlier = state.status.database === 'down' ? state.loggedReasons : new Set<string>();
   const { logged, isNew } = addReason(earlier, reason);
   state.loggedReasons = logged;
-  setStatus(context, 'down', { message: isNew ? reason : undefined, reason });
+  setStatus(context, 'down', { message: isNew ? reason : undefined, failure: { reason, cause } });
   if (state.phase === 'closing') return;
   state.cancelRetry ??= options.clock.after(retryMs, () => {
     state.cancelRetry = undefined;
@@ -133,5 +138,5 @@ export function databaseIfUp({ state }: LoopContext): OpenDatabase | undefined {
 
 /** After a statement has failed: reports it if the database is down. */
 export function statementFailed(context: LoopContext, database: OpenDatabase, error: unknown): void {
-  if (database.classify(error) === 'down') goDown(context, messageOf(error));
+  if (database.classify(error) === 'down') goDown(context, messageOf(error), knownCauseOf(error));
 }

@@ -27,6 +27,7 @@ export const problemKinds = [
   'catalog-old',
   'database-replaying',
   'valkey-down',
+  'dependency-failing',
   'certificate-expires',
   'not-shown',
 ] as const;

@@ -17,7 +17,7 @@ const service: ObservedService = {
   ...{
     now,
     store,
-    isSharing: true,
+    failing: [],
     disk: { free: 50, size: 100 },
     filesShare: 0.1,
     isEnvoyAnswering: true,
@@ -110,7 +110,41 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
   ['Envoy is silent', inService({ isEnvoyAnswering: false }), 'envoy-silent', 'envoy', 'admin socket'],
   ['Envoy takes no endpoints', inService({ unansweredMs: 45_000 }), 'replica-behind', 'envoy', 'for 45 seconds'],
   ['requests are refused', inService({ refusedShare: 0.4 }), 'overloaded', 'service', 'Refuses 40 % of new requests'],
-  ['Valkey is away', inService({ isSharing: false }), 'valkey-down', 'valkey', 'share of the limits'],
+  [
+    'Valkey refuses the password',
+    inService({ failing: [{ dependency: 'valkey', cause: 'credential-refused', reason: 'WRONGPASS' }] }),
+    'valkey-down',
+    'valkey',
+    'Refuses the credential (WRONGPASS): each replica keeps to its share of the limits.',
+  ],
+  [
+    'Valkey is away',
+    inService({ failing: [{ dependency: 'valkey', cause: 'silent', reason: '' }] }),
+    'valkey-down',
+    'valkey',
+    'Does not answer in time: each replica',
+  ],
+  [
+    'the receiver of webhooks refuses',
+    inService({ failing: [{ dependency: 'webhook', cause: 'no-such-path', reason: 'the receiver answered 404' }] }),
+    'dependency-failing',
+    'webhook',
+    'Has no such path (the receiver answered 404): alerts wait, and are tried again for a day.',
+  ],
+  [
+    'the collector of traces is away',
+    inService({ failing: [{ dependency: 'tracing', cause: 'connection-refused', reason: 'ECONNREFUSED' }] }),
+    'dependency-failing',
+    'tracing',
+    'Refuses connections (ECONNREFUSED): spans are dropped.',
+  ],
+  [
+    'the database is full',
+    inStore({ database: 'down', cause: 'disk-full', reason: 'No space left', journalBytes: 3 * mebibyte }),
+    'database-down',
+    'database',
+    'Has a full disk (No space left), and takes no bills: 3.0 MiB of bills wait in the journal.',
+  ],
   ['the API server is away', inService({ catalogAgeMs: 120_000 }), 'catalog-old', 'catalog', '2 minutes ago'],
   [
     'a certificate expires soon',
@@ -274,7 +308,7 @@ describe('the rules', () => {
     const retiring = ['Retiring True RetireAt', 'Servable True SomeRoutesReady', 'Priced True Priced'];
     for (const condition of [...healthy, ...retiring]) expect(await all(object('Backend/a', condition))).toEqual([]);
     expect(await all(certificate('2026-07-16T00:00:00Z'))).toEqual([]);
-    expect(await all(inService({ isSharing: undefined, disk: undefined, catalogAgeMs: undefined }))).toEqual([]);
+    expect(await all(inService({ disk: undefined, catalogAgeMs: undefined }))).toEqual([]);
   });
 
   it('name a section of a page that is there, wherever an action names one', async () => {

@@ -60,6 +60,7 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'catalog-old': certain,
   'database-replaying': { afterMs: 5_000, clearMs: 0 },
   'valkey-down': flickering,
+  'dependency-failing': certain,
   'certificate-expires': certain,
 };
 

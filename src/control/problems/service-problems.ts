@@ -2,12 +2,20 @@
 import { X509Certificate } from 'node:crypto';
 import type { DatabaseState } from '../../core/account.ts';
 import type { Cluster } from '../../core/catalog.ts';
+import {
+  dependencyAction,
+  type DependencyCause,
+  dependencySays,
+  type FailingDependency,
+} from '../../core/dependency-cause.ts';
+import { dependencyProblem } from '../core/dependency-problem.ts';
 import type { Finding } from './kinds.ts';
 
 export interface ObservedStore {
   readonly database: DatabaseState;
   /** Why the database is down, by the last failure. */
   readonly reason?: string | undefined;
+  readonly cause?: DependencyCause | undefined;
   readonly journalBytes: number;
   readonly journalLimitBytes: number;
   /** Why the journal cannot be written. */
@@ -31,8 +39,8 @@ export interface ObservedCertificate {
 export interface ObservedService {
   readonly now: number;
   readonly store: ObservedStore;
-  /** Whether Valkey answers, so that limits are shared. Undefined: there is no Valkey. */
-  readonly isSharing: boolean | undefined;
+  /** The programs beside the database that fail the service. */
+  readonly failing: readonly FailingDependency[];
   /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: { readonly free: number; readonly size: number } | undefined;
   /** Open files of the service, as a share of its limit. */
@@ -75,11 +83,7 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
       problem: `Refuses ${percent(observed.refusedShare)} of new requests with 503: it is too busy.`,
       action: 'Add replicas, or lower the rate of the key that floods: docs/runbooks.md#weiroverloaded',
     }),
-    ...when(observed.isSharing === false, {
-      ...{ object: 'valkey', kind: 'valkey-down' },
-      problem: 'Does not answer: each replica keeps to its share of the limits.',
-      action: 'Bring Valkey or the network to it back: docs/runbooks.md#weirlimitsnotshared',
-    }),
+    ...observed.failing.flatMap((one) => dependencyProblem(one) ?? []),
     ...when((observed.catalogAgeMs ?? 0) > thresholds.catalogAgeMs, {
       ...{ object: 'catalog', kind: 'catalog-old' },
       problem: `The API server was last heard of ${duration(observed.catalogAgeMs ?? 0)} ago: changes of Models and Backends wait.`,
@@ -88,16 +92,26 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
   ];
 }
 
+function databaseDown({ reason = '', cause, journalBytes, isDamaged }: ObservedStore): Finding {
+  const waiting = `${sizeText(journalBytes)} of bills wait in the journal.`;
+  const setting = isDamaged === undefined ? undefined : 'WEIR_DATA';
+  const action = cause === undefined ? 'Bring the database back' : dependencyAction({ cause }, 'database', setting);
+  return {
+    ...{ object: 'database', kind: 'database-down' },
+    problem:
+      cause === undefined
+        ? `Takes no bills${reason === '' ? '' : ` (${reason})`}: ${waiting}`
+        : `${dependencySays({ cause, reason })}, and takes no bills: ${waiting}`,
+    action: `${action}; the journal is then settled by itself: docs/runbooks.md#weirledgeraway`,
+  };
+}
+
 function storeProblems(store: ObservedStore, isListed: IsListed): readonly Finding[] {
-  const { database, journalBytes, journalFault, journalLimitBytes, hasRoom, reason } = store;
+  const { database, journalBytes, journalFault, journalLimitBytes, hasRoom } = store;
   const full = journalBytes / journalLimitBytes;
   const journal = { object: 'journal', kind: 'journal-filling' } as const;
   return [
-    ...when(database === 'down', {
-      ...{ object: 'database', kind: 'database-down' },
-      problem: `Takes no bills${reason === undefined ? '' : ` (${reason})`}: ${sizeText(journalBytes)} of bills wait in the journal.`,
-      action: 'Bring the database back; the journal is then settled by itself: docs/runbooks.md#weirledgeraway',
-    }),
+    ...when(database === 'down', databaseDown(store)),
     ...when(journalFault !== undefined, {
       ...journal,
       problem: `Cannot be written (${journalFault}): new requests are refused with 503.`,

@@ -63,6 +63,12 @@ export function suspended({ isWanted, effect }: { readonly isWanted: boolean; re
   return { ...what, status: 'False', message: `spec.status: ${why}; ${effect}` };
 }
 
+/** The condition `Ready` of a key whose status people have set against its object. */
+export const overridden = (effect: string): Statement => ({
+  ...{ type: 'Ready', status: 'False', reason: 'Overridden' },
+  message: `spec.status: overridden by hand (\`weir audit\` names the person) until this object is changed; ${effect}`,
+});
+
 /** The events when a suspension begins or ends. The beginning of one that is not wanted is an event of its condition. */
 export function suspensionEvents(
   now: { readonly isSuspended: boolean; readonly isWanted: boolean; readonly effect: string; readonly resumed: string },

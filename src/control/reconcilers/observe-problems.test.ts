@@ -34,7 +34,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays }: Situati
   const errors = createErrorCounts(clock);
   let asked = 0;
   const observe = createObserver({
-    ...{ clock, errors, figures: idleFigures(), refusedShare: () => 0 },
+    ...{ clock, errors, figures: idleFigures(), refusedShare: () => 0, log: { warn: () => undefined } },
     store: {
       status: () => ({ database: 'up', journalBytes: 0, hasRoom: true, reason: undefined }),
     },

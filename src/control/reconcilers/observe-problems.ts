@@ -10,6 +10,7 @@ import {
   edgeCertificate,
   type ObservedCertificate,
   type ObservedService,
+  type ObservedStore,
   certificatesOf,
 } from '../problems/service-problems.ts';
 import { createProblemsFile } from './problems-file.ts';
@@ -17,6 +18,7 @@ import { createSlices } from '../../process/turns.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import type { ErrorCounts } from '../../telemetry/performance/error-counts.ts';
 import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
+import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { type CatalogView, ownConditions, type ServedCatalog } from './catalog.ts';
 import { backendsOf, idOf } from './live-catalog.ts';
@@ -25,14 +27,15 @@ import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 interface ObservedParts {
   readonly clock: Clock;
   /** Figures that the metrics show, too. */
-  readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs' | 'load'>;
+  readonly figures: Pick<ServiceFigures, 'store' | 'failing' | 'disk' | 'discovery' | 'catalogAgeMs' | 'load'>;
   readonly store: {
-    readonly status: () => { readonly reason?: string | undefined; readonly journalFault?: string | undefined };
+    readonly status: () => Pick<ObservedStore, 'reason' | 'cause' | 'journalFault'>;
   };
   readonly catalog: Pick<ServedCatalog, 'look' | 'snapshots'>;
   readonly admin: Pick<EnvoyAdmin, 'ownCertificates'>;
   readonly errors: Pick<ErrorCounts, 'ofModels' | 'ofBackends'>;
   readonly refusedShare: () => number;
+  readonly log: Pick<PartLog, 'warn'>;
 }
 
 interface ProblemParts extends ObservedParts {
@@ -41,13 +44,12 @@ interface ProblemParts extends ObservedParts {
   /** When the snapshot that is served was taken. */
   readonly servedAt: () => number;
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
-  readonly log: Pick<PartLog, 'warn'>;
 }
 
 /** Begins to look for the problems of a service. The supervisor gets the list whenever it changes. */
 export function openProblems(
   { WEIR_DATA: data }: Settings,
-  { number = 1, servedAt, announce, log, ...parts }: ProblemParts,
+  { number = 1, servedAt, announce, ...parts }: ProblemParts,
 ): Promise<ProblemWatch> {
   return watchProblems({
     clock: parts.clock,
@@ -55,7 +57,7 @@ export function openProblems(
     catalog: () => ({ version: parts.catalog.snapshots.current().version, servedAt: servedAt() }),
     file: createProblemsFile(data, number),
     onChange: (report) => announce({ type: 'problems', report }),
-    log,
+    log: parts.log,
   });
 }
 
@@ -66,12 +68,14 @@ const certificatesEveryMs = 60_000;
 export function createObserver(parts: ObservedParts): () => Promise<Observed> {
   const { clock, errors, catalog } = parts;
   const certificates = createCertificateLook(parts);
+  const logFailing = createProblemLog(parts.log, 'a dependency fails');
   return async () => {
     const inSlices = createSlices();
     const view = await catalog.look();
     const now = clock.now();
     const objects = await inSlices(view.objects, (object) => observedObject(object, view, now));
     const isEnvoyAnswering = view.own.hasEnvoy;
+    logFailing(parts.figures.failing());
     return {
       service: await observedService(parts, {
         ...{ now, isEnvoyAnswering },
@@ -134,11 +138,11 @@ async function observedService(
   { figures, store, refusedShare }: ObservedParts,
   seen: Pick<ObservedService, 'now' | 'isEnvoyAnswering' | 'certificates'>,
 ): Promise<ObservedService> {
-  const { reason, journalFault } = store.status();
+  const { reason, cause, journalFault } = store.status();
   return {
     ...seen,
-    store: { ...figures.store(), reason, journalFault },
-    isSharing: figures.sharing?.().isShared,
+    store: { ...figures.store(), reason, cause, journalFault },
+    failing: figures.failing(),
     disk: await figures.disk(),
     filesShare: figures.load().filesShare,
     unansweredMs: figures.discovery().unansweredMs,

@@ -14,6 +14,7 @@ import {
   normal,
   notAccepted,
   invalid,
+  overridden,
   type Reconciled,
   type Reconciliation,
   suspended,
@@ -219,23 +220,26 @@ function ready(
 ): Reconciled {
   const now = clock.now();
   const hasExpired = spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= now;
-  const { isSuspended } = declared;
+  const { isSuspended, isOverridden } = declared;
+  const isManaged = object.annotations['weir.dev/managed'] !== 'false';
   const isWanted = spec.status === 'Suspended';
   const wasSuspended = said(object, 'Ready')?.reason === 'Suspended';
   const effect = 'requests with the key get 403';
   const state: Statement = hasExpired
     ? { type: 'Ready', status: 'False', reason: 'Expired', message: 'spec.expiresAt: requests with the key get 401' }
-    : isSuspended
-      ? suspended({ isWanted, effect })
-      : {
-          type: 'Ready',
-          status: 'True',
-          reason: 'Ready',
-          message:
-            isOurs || spec.rotation === undefined
-              ? ''
-              : 'spec.rotation: the Secret is not Weir’s, so Weir does not change it',
-        };
+    : isOverridden && isManaged
+      ? overridden(isSuspended ? effect : 'the key works')
+      : isSuspended
+        ? suspended({ isWanted, effect })
+        : {
+            type: 'Ready',
+            status: 'True',
+            reason: 'Ready',
+            message:
+              isOurs || spec.rotation === undefined
+                ? ''
+                : 'spec.rotation: the Secret is not Weir’s, so Weir does not change it',
+          };
   const last = figures?.lastUsedAt;
   const { previous } = declared;
   return {

@@ -10,7 +10,7 @@ const well: Observed = {
   service: {
     ...{
       now: 0,
-      isSharing: undefined,
+      failing: [],
       disk: undefined,
       filesShare: 0,
       isEnvoyAnswering: true,

@@ -75,6 +75,20 @@ describe('authentication (docs/reference/api.md §5)', () => {
     expect(await latest()).toBeUndefined();
   });
 
+  it.each([
+    ['suspended', 'suspended'],
+    ['revoked', 'unauthenticated'],
+  ] as const)('takes a block that says %s over the status that was read', async (status, code) => {
+    const blockOf = (id: string) => (id === credentialOf().key.id ? status : undefined);
+    const options = {
+      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', sharedSecret: () => '', blockOf },
+      clock: createFakeClock(),
+      store: { findCredential: () => credentialOf(), settle: () => Promise.resolve(), canSettle: () => true },
+    };
+    const attempted = authenticate(headOf('Bearer sk-weir-a'), ['authorization'], options);
+    await expect(attempted).rejects.toMatchObject({ code });
+  });
+
   it.each(['Bearer mistyped', undefined, 'Basic sk-weir-a'])('refuses %j without a look-up', async (header) => {
     const lookedUp: string[] = [];
     await expect(attempt(header, credentialOf(), lookedUp)).rejects.toMatchObject({ code: 'unauthenticated' });

@@ -1,4 +1,4 @@
-import type { Credential, Key, Store } from '../../core/account.ts';
+import type { Credential, Key, KeyStatus, Store } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { KeyHeader } from '../../core/dialect.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
@@ -17,6 +17,8 @@ export interface AuthenticateOptions {
   readonly abuseContact: string;
   /** The secret that the portal shares (`Store.secret`). */
   readonly sharedSecret: () => string;
+  /** The status of a key that an operator set while the database was down. */
+  readonly blockOf?: ((keyId: string) => KeyStatus | undefined) | undefined;
 }
 
 /** How a key is sent in each header, for the message to a caller without a key. */
@@ -95,10 +97,12 @@ export async function authenticate(
   const hash = options.hashKey(text);
   const found = store.findCredential(hash);
   const credential = found instanceof Promise ? await found : found;
-  if (credential === undefined || credential.key.status === 'revoked') throw refusal();
+  if (credential === undefined) throw refusal();
+  const status = options.blockOf?.(credential.key.id) ?? credential.key.status;
+  if (status === 'revoked') throw refusal();
   // This answer reveals nothing: only a caller that has sent the key's correct text gets it.
   if (isExpired(credential.key, options.clock.now())) throw refusal('this key has expired');
-  if (credential.key.status === 'suspended' || credential.workspace.status === 'suspended') {
+  if (status === 'suspended' || credential.workspace.status === 'suspended') {
     throw new Failure('suspended', `This account is suspended. Contact ${options.abuseContact}.`);
   }
   return {

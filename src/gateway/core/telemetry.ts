@@ -111,6 +111,8 @@ export interface BegunRequest {
   readonly requestId: string;
   readonly correlationId: string;
   readonly surface: Surface;
+  /** The caller's IP address. Undefined: it is not known. */
+  readonly address?: string | undefined;
   /** Undefined: tracing is off. */
   readonly trace: RequestTrace | undefined;
   /** When the request arrived, milliseconds: of the wall clock, and monotonic. */

@@ -5,7 +5,7 @@ import type { EngineErrorReading } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import { type EngineModel, readModelList } from '../../core/model-list.ts';
-import { causeOfError } from './connect-cause.ts';
+import { causeOfError } from '../../core/connect-cause.ts';
 import { createDirectAgent, directOrigin } from './direct-agent.ts';
 
 /**

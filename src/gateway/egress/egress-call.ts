@@ -3,7 +3,7 @@ import type { Cause } from '../../core/cause.ts';
 import type { AtTurnEnd } from '../../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
 import { contentCodingIn } from '../core/content-coding.ts';
-import { connectCause } from './connect-cause.ts';
+import { connectCause } from '../../core/connect-cause.ts';
 import { type BodyDecoder, decodeAnswer } from './decode-answer.ts';
 
 /**

@@ -1,6 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { Agent, request } from 'undici';
 import type { Clock } from '../../core/clock.ts';
+import {
+  causeOfStatus,
+  type DependencyCause,
+  dependencyFailure,
+  type DependencyReport,
+} from '../../core/dependency-cause.ts';
 
 /** Signs as Standard Webhooks says (https://www.standardwebhooks.com). */
 export interface WebhookTarget {
@@ -8,6 +14,7 @@ export interface WebhookTarget {
   /** Reads the text of the secret's file, at each delivery, so that a new secret applies at once. */
   readonly readSecrets: () => Promise<string>;
   readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly report?: DependencyReport | undefined;
 }
 
 export interface WebhookMessage {
@@ -34,15 +41,31 @@ export function readWebhookSecrets(text: string): readonly Buffer[] {
 }
 
 /** Sends a webhook once. Resolves with the problem if the receiver did not accept it; never rejects. */
-export function createWebhookSender({ url, readSecrets, clock }: WebhookTarget) {
+export function createWebhookSender({ url, readSecrets, clock, report }: WebhookTarget) {
   const dispatcher = new Agent({ connect: { timeout: webhookTimeoutMs } });
 
+  function failed(error: unknown, cause?: DependencyCause): string {
+    const failure = dependencyFailure(error, cause);
+    report?.failed(failure);
+    return failure.reason;
+  }
+
+  async function secretsNow(): Promise<readonly Buffer[] | string> {
+    try {
+      return readWebhookSecrets(await readSecrets());
+    } catch (error) {
+      return failed(error, 'credential-missing');
+    }
+  }
+
   async function send({ id, body }: WebhookMessage): Promise<string | undefined> {
+    const secrets = await secretsNow();
+    if (typeof secrets === 'string') return secrets;
     const late = new AbortController();
     const cancel = clock.after(webhookTimeoutMs, () => late.abort());
     try {
       const timestamp = `${Math.floor(clock.now() / 1000)}`;
-      const signatures = readWebhookSecrets(await readSecrets()).map(
+      const signatures = secrets.map(
         (secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`,
       );
       // A redirect is not followed: it could lead the message to another receiver.
@@ -61,10 +84,12 @@ export function createWebhookSender({ url, readSecrets, clock }: WebhookTarget) 
       });
       await answer.body.dump({ limit: 16_384, signal: late.signal });
       const { statusCode: status } = answer;
-      return status >= 200 && status < 300 ? undefined : `the receiver answered ${status}`;
+      const cause = causeOfStatus(status);
+      if (cause !== undefined) return failed(`the receiver answered ${status}`, cause);
+      report?.succeeded();
+      return undefined;
     } catch (error) {
-      if (late.signal.aborted) return `no answer within ${webhookTimeoutMs / 1000} s`;
-      return error instanceof Error ? error.message : 'no answer';
+      return late.signal.aborted ? failed(`no answer within ${webhookTimeoutMs / 1000} s`, 'silent') : failed(error);
     } finally {
       cancel();
     }

@@ -9,6 +9,8 @@ export interface Subscription {
    * Messages may have been missed until now. Called when the subscription begins, and after every interruption of it.
    */
   readonly listening: () => void;
+  /** The server gives no right to the channel. Messages are missed until `listening` is called. */
+  readonly refused?: () => void;
 }
 
 /** Connections to one server, or to all of a cluster. They reconnect by themselves. */
@@ -20,8 +22,15 @@ export interface ValkeyClient {
    * it again.
    */
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
-  /** Calls `ready` whenever commands can be sent again, and `closed` whenever none can be sent any more. */
-  readonly listen: (calls: { readonly ready: () => void; readonly closed: () => void }) => void;
+  /**
+   * Calls `ready` whenever commands can be sent again, `closed` whenever none can be sent any more, and `failed` with each
+   * error of a connection.
+   */
+  readonly listen: (calls: {
+    readonly ready: () => void;
+    readonly closed: () => void;
+    readonly failed: (error: unknown) => void;
+  }) => void;
   /**
    * Connects to a server again, so that commands that were sent before do not arrive any more. Has no effect on
    * connections to a cluster.
@@ -63,12 +72,19 @@ function serverClient(url: string): ValkeyClient {
     isDropped = true;
     client.disconnect(true);
   };
-  // The link reports an outage once. The client would report an error with every attempt to connect.
-  client.on('error', () => undefined);
   return {
     isReady: () => client.status === 'ready',
     run: (script, keys, args) => runOn(client, script, { keys, args }),
-    listen: ({ ready, closed }) => {
+    listen: ({ ready, closed, failed }) => {
+      // The client reports an error with every attempt to connect, the link reports an outage once.
+      client.on('error', failed);
+      // A server that has no connection left says so before it is asked. With a login the client does not report that.
+      client.on('connect', () => {
+        client.stream.once('data', (bytes: Buffer) => {
+          const [, said] = /^-(.{1,200})/.exec(bytes.toString('latin1')) ?? [];
+          if (said !== undefined) failed(new Error(said));
+        });
+      });
       client.on('ready', () => {
         isDropped = false;
         // A script that cannot be loaded is sent as text (`runOn`).
@@ -77,7 +93,7 @@ function serverClient(url: string): ValkeyClient {
       client.on('close', closed);
     },
     reconnect,
-    subscribe: (channel, { take, listening }) => {
+    subscribe: (channel, { take, listening, refused }) => {
       const subscription = client.duplicate({ connectionName: 'weir-subscriber' });
       subscriber = subscription;
       const ready = (): void => {
@@ -85,7 +101,7 @@ function serverClient(url: string): ValkeyClient {
       };
       subscription.on('error', () => undefined);
       subscription.on('message', (_: string, message: string) => take(message));
-      subscription.on('ready', () => void subscription.subscribe(channel).then(ready, () => undefined));
+      subscription.on('ready', () => void subscription.subscribe(channel).then(ready, refused));
       client.on('ready', ready);
     },
     close: () => {
@@ -121,19 +137,19 @@ function clusterClient({
   });
   let missed: NodeJS.Timeout | undefined;
   const isReady = (): boolean => client.status === 'ready';
-  client.on('error', () => undefined);
   // The link of each hash tag adds its listeners to this client.
   client.setMaxListeners(0);
   return {
     isReady,
     run: (script, keys, args) => runOn(client, script, { keys, args }),
-    listen: ({ ready, closed }) => {
+    listen: ({ ready, closed, failed }) => {
+      client.on('error', failed);
       client.on('ready', ready);
       client.on('close', closed);
     },
     reconnect: () => undefined,
-    subscribe: (channel, { take, listening }) => {
-      const begin = (): void => void client.subscribe(channel).then(listening, () => undefined);
+    subscribe: (channel, { take, listening, refused }) => {
+      const begin = (): void => void client.subscribe(channel).then(listening, refused);
       client.on('message', (_: string, message: string) => take(message));
       client.on('ready', begin);
       if (isReady()) begin();

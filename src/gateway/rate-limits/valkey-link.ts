@@ -1,4 +1,5 @@
 import { type Clock, every } from '../../core/clock.ts';
+import { type DependencyFailure, dependencyFailure } from '../../core/dependency-cause.ts';
 import type { Subscription, ValkeyClient } from './valkey-client.ts';
 import { heartbeatScript, leaveScript, type Script } from './valkey-scripts.ts';
 
@@ -26,6 +27,8 @@ type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly ki
  */
 export interface ValkeyLink {
   readonly isUp: () => boolean;
+  /** Why it is down; undefined: it is up. */
+  readonly failure: () => DependencyFailure | undefined;
   /** The name of a key on this link's server. */
   readonly key: (name: string) => string;
   /** Name of this process at the server. A new one after every break of the connection. */
@@ -42,7 +45,8 @@ export interface ValkeyLink {
   readonly drop: () => void;
   /**
    * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: at the start
-   * and after every interruption, as soon as both the subscription and the connection are ready.
+   * and after every interruption, as soon as both the subscription and the connection are ready. If the server gives no
+   * right to the channel, `listening` is called every second, so that what is read there reaches this process nevertheless.
    */
   readonly subscribe: (channel: string, subscription: Subscription) => void;
   /** Removes this process from the replicas. Does not close the client. */
@@ -67,6 +71,10 @@ interface LinkState extends Pick<ValkeyLinkOptions, 'clock' | 'newId' | 'onUp' |
   isToldDown: boolean;
   /** The server has refused the last heartbeat. */
   isRefused: boolean;
+  /** The last error that says most. Undefined: there was none since it was up, or it was silent. */
+  failure: DependencyFailure | undefined;
+  /** Subscriptions to channels without a right to them. */
+  readonly polled: Set<Subscription>;
 }
 
 /** `tag`: the hash tag of the keys in a cluster. Undefined: one server has all keys. */
@@ -91,12 +99,19 @@ export function createValkeyLink(
     state: 'down',
     isToldDown: false,
     isRefused: false,
+    failure: undefined,
+    polled: new Set(),
   };
-  client.listen({ ready: () => void heartbeat(link), closed: () => down(link) });
+  client.listen({
+    ready: () => void heartbeat(link),
+    closed: () => down(link),
+    failed: (error) => failed(link, error),
+  });
   beat(link);
   const cancelBeat = every(clock, heartbeatMs, () => beat(link));
   return {
     isUp: () => link.state === 'up',
+    failure: () => (link.state === 'up' ? undefined : (link.failure ?? silence)),
     key,
     name: () => link.name,
     replicas: () => link.replicas,
@@ -104,7 +119,15 @@ export function createValkeyLink(
     run: client.run,
     inTime: (reply) => inTime(link, reply),
     drop: () => drop(link),
-    subscribe: client.subscribe,
+    subscribe: (channel, subscription) =>
+      client.subscribe(channel, {
+        take: subscription.take,
+        listening: () => {
+          link.polled.delete(subscription);
+          subscription.listening();
+        },
+        refused: () => link.polled.add(subscription),
+      }),
     close: async () => {
       cancelBeat();
       const wasUp = link.state === 'up';
@@ -113,6 +136,16 @@ export function createValkeyLink(
       if (wasUp) await inTime(link, client.run(leaveScript, [link.replicasKey], [link.name]));
     },
   };
+}
+
+const silence: DependencyFailure = { cause: 'silent', reason: '' };
+
+/** After an error that names the cause, the client reports others that only say that there is no connection. */
+const vague: ReadonlySet<string> = new Set(['failed', 'breaks-off']);
+
+function failed(link: LinkState, error: unknown): void {
+  const failure = dependencyFailure(error);
+  if (link.failure === undefined || !vague.has(failure.cause) || vague.has(link.failure.cause)) link.failure = failure;
 }
 
 function down(link: LinkState): void {
@@ -134,7 +167,9 @@ function inTime(link: LinkState, reply: Promise<unknown>): Promise<Reply> {
       resolve({ kind: 'none' });
       link.late += 1;
       link.misses += 1;
-      if (link.misses >= tolerated) drop(link);
+      if (link.misses < tolerated) return;
+      link.failure = undefined;
+      drop(link);
     });
     reply.then(
       (value) => {
@@ -157,7 +192,9 @@ async function heartbeat(link: LinkState): Promise<void> {
   const called = link.name;
   const reply = link.client.run(heartbeatScript, [link.replicasKey], [called, String(leaseMs), before]);
   // One server of a cluster is gone: the connections to the others stay, so there is no event for it.
-  reply.catch(() => {
+  reply.catch((error: unknown) => {
+    // The reason of a connection that has ended is known already.
+    if (link.client.isReady()) failed(link, error);
     if (link.state === 'up') drop(link);
     else link.isRefused = true;
   });
@@ -173,12 +210,14 @@ async function heartbeat(link: LinkState): Promise<void> {
     return;
   }
   link.state = 'up';
+  link.failure = undefined;
   link.isToldDown = false;
   link.onUp();
 }
 
 function beat(link: LinkState): void {
   if (!link.client.isReady()) return;
+  if (link.state === 'up') for (const { listening } of link.polled) listening();
   if (link.state === 'up' || !link.isRefused) {
     void heartbeat(link);
     return;

@@ -230,7 +230,7 @@ if count > tolerated and tonumber(redis.call('LINDEX', KEYS[1], 0)) > now - wind
   redis.call('ZREMRANGEBYSCORE', KEYS[2], string.format('(%.17g', now + ARGV[4]), '+inf')
   redis.call('ZADD', KEYS[2], string.format('%.17g', now + ARGV[4]), ARGV[1])
   redis.call('PEXPIRE', KEYS[2], ARGV[4])
-  redis.call('PUBLISH', ARGV[5], ARGV[4] .. ' ' .. ARGV[1])
+  redis.pcall('PUBLISH', ARGV[5], ARGV[4] .. ' ' .. ARGV[1])
 end
 return count
 `);
@@ -302,7 +302,24 @@ end
 return others
 `);
 
+/**
+ * Adds a replica's blocks of keys, the later one of each key, and returns all of them. They expire when no replica has any.
+ *
+ * KEYS: the blocks by key. ARGV: blocks (\`KEY STATUS MILLISECONDS SIGNATURE\`).
+ */
+export const keyBlocksScript = script(`
+for _, text in ipairs(ARGV) do
+  local id, at = string.match(text, '^(%S+) %S+ (%d+) ')
+  local known = redis.call('HGET', KEYS[1], id)
+  if not known or tonumber(string.match(known, '^%S+ %S+ (%d+) ')) < tonumber(at) then
+    redis.call('HSET', KEYS[1], id, text)
+  end
+end
+if #ARGV > 0 then redis.call('PEXPIRE', KEYS[1], 120000) end
+return redis.call('HVALS', KEYS[1])
+`);
+
 export const scripts: readonly Script[] = [
   ...[admitScript, reserveScript, reportScript, heartbeatScript, leaveScript, failureScript, blockedScript, poolScript],
-  demandScript,
+  ...[demandScript, keyBlocksScript],
 ];

@@ -10,7 +10,7 @@ import { createValkeyLink, type ValkeyLink, type ValkeyLinkOptions } from './val
 /** Limits that hold for the sum of all replicas, on one Valkey or on a cluster. */
 export interface ValkeyLimits extends Limits {
   /** The state of all servers together. They are up if all of them answer. */
-  readonly link: Pick<ValkeyLink, 'isUp' | 'replicas' | 'late' | 'close'>;
+  readonly link: Pick<ValkeyLink, 'isUp' | 'failure' | 'replicas' | 'late' | 'close'>;
   /** The link for keys that all workspaces share. */
   readonly common: ValkeyLink;
   /** The amounts reserved for this replica's own requests, by workspace. */
@@ -101,6 +101,7 @@ export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }
     common: first.link,
     link: {
       isUp,
+      failure: () => parts.map(({ link }) => link.failure()).find((failure) => failure !== undefined),
       replicas,
       late: () => parts.reduce((sum, { link }) => sum + link.late(), 0),
       close: async () => {

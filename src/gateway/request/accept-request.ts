@@ -58,6 +58,7 @@ export function beginRequest(
     requestId: dialect.idPrefixes.request + newId(),
     correlationId: correlationIdOf(head),
     surface: dialect.surface,
+    address: head.address,
     trace: kind === 'answer' ? traceOf?.(head) : undefined,
     startedAt: clock.now(),
     begun: clock.elapsed(),

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { accountStatuses, keyFields } from '../../core/account.ts';
+import { accountStatuses, keyFields, keyStatuses } from '../../core/account.ts';
 import { actorKinds } from '../../books/core/administration.ts';
 import { changeShape, newShape, shownShape } from './account-shapes.ts';
 import { budgetThresholds } from './alerts.ts';
+import { servicesAsked } from './catalog.ts';
 import { declaredBy, keyId, moment, pageOf, pageQuery, usd, workspaceId } from './values.ts';
 
 const keyName = z
@@ -89,3 +90,15 @@ export const keyChange = z
   .refine((change) => Object.keys(change).length > 0, 'expected at least one field to change')
   .meta({ id: 'KeyChange', description: 'The fields of a key to change.' });
 export type KeyChangeObject = z.input<typeof keyChange>;
+
+/** `POST /keys/{id}/override`. */
+export const keyOverride = z.strictObject({ status: z.enum(keyStatuses) }).meta({ id: 'KeyOverride' });
+
+export const overriddenKey = z
+  .object({
+    id: z.string(),
+    status: z.enum(keyStatuses),
+    stored: z.boolean().meta({ description: 'False: the database is down. It is written when the database is back.' }),
+    services: servicesAsked.meta({ description: 'The services that hold the status until then.' }),
+  })
+  .meta({ id: 'OverriddenKey' });

@@ -102,6 +102,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('../commands/doctor.ts')).doctorCommand },
   },
   {
+    name: 'top',
+    summary: 'who sends the requests of the last minute',
+    load: { kind: 'commands', register: async () => (await import('../commands/top.ts')).topCommand },
+  },
+  {
     name: 'log-level',
     summary: 'show or change what running programs log',
     load: { kind: 'commands', register: async () => (await import('../commands/log-level.ts')).logLevelCommand },

@@ -3,7 +3,7 @@ import type { KeyChange, KeyDetails, KeyRecord, NewKey } from '../../books/core/
 import { shownKey } from '../../books/core/shown.ts';
 import { keyFields, type KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
-import { accountsCommand, byOperator } from './accounts-command.ts';
+import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
 import { withChanges, withFields } from './field-options.ts';
@@ -50,10 +50,31 @@ export function keyCommand(program: Command): void {
   );
 
   for (const [name, status, description] of statuses) {
-    accountsCommand(
-      group.command(name).description(description).argument('<id>', 'id of the key'),
-      'refuse',
-      async (accounts, _, [id = '']) => answer(await accounts.changeKey(id, { status }, byOperator())),
+    databaseCommand<{ readonly override?: true; readonly data?: string }>(
+      group
+        .command(name)
+        .description(description)
+        .argument('<id>', 'id of the key')
+        .option(
+          '--override',
+          'also a key that an object declares, until the object is changed; while the database is down, through the portal of the data folder',
+        ),
+      async (location, { override, data }, [id = '']) => {
+        const { openAccounts } = await import('../../books/store/open-accounts.ts');
+        let accounts;
+        try {
+          accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
+        } catch (error) {
+          if (override !== true) throw error;
+          const { overrideByPortal } = await import('./override-key.ts');
+          return overrideByPortal({ id, status, data }, error);
+        }
+        try {
+          return answer(await accounts.changeKey(id, { status, override }, byOperator()));
+        } finally {
+          await accounts.close();
+        }
+      },
     );
   }
 

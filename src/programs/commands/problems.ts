@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { dependencyAction, dependencyCauseOf } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { type Problem, problemOf } from '../../control/core/problem.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Answer, databaseCommand } from './accounts-command.ts';
-import { dataFolder, openServices, serviceOrigins } from './services-asked.ts';
+import { dataFolder, openServices, portalProblems, serviceOrigins } from './services-asked.ts';
 import { textTable } from './tables.ts';
 
 interface ProblemsOptions {
@@ -27,11 +28,13 @@ export function problemsCommand(program: Command): void {
         accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
       } catch (error) {
         // Without the database there is no token for the services, so only its outage is reported.
-        return answerOf([databaseDown(messageOf(error))]);
+        return answerOf([databaseDown(error)]);
       }
       try {
         const { createProblemList } = await import('../../portal/problem-list.ts');
-        const { problems } = await createProblemList(await openServices(accounts, origins), systemClock)();
+        const services = await openServices(accounts, origins);
+        const ofPortal = () => portalProblems(accounts, data);
+        const { problems } = await createProblemList(services, systemClock, ofPortal)();
         return answerOf(problems);
       } finally {
         await accounts.close();
@@ -66,12 +69,13 @@ function nothingRuns(folder: string): Problem {
   });
 }
 
-function databaseDown(why: string): Problem {
+function databaseDown(error: unknown): Problem {
+  const advice = dependencyAction({ cause: dependencyCauseOf(error) }, 'database');
   return problemOf({
     object: 'database',
     kind: 'database-down',
     since: nowText(),
-    problem: `Cannot be opened from here, so the services could not be asked: ${why}`,
-    action: 'Bring the database back, or correct --data or WEIR_DATABASE_URL: docs/runbooks.md#weirledgeraway',
+    problem: `Cannot be opened from here, so the services could not be asked: ${messageOf(error)}`,
+    action: `${advice}. It may be another database than the gateway's: compare --data: docs/runbooks.md#weirledgeraway`,
   });
 }

@@ -1,4 +1,5 @@
 import { refusal } from '../../books/core/operator-refusals.ts';
+import type { Problem } from '../../control/core/problem.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import type { ServiceAnswer, LiveServices } from '../../portal/services.ts';
 import { systemLookUp } from '../../control/resolver/system-look-up.ts';
@@ -44,6 +45,23 @@ export async function openServices(
     random: Math.random,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
+}
+
+const portalTimeoutMs = 3_000;
+
+/** The problems of the portal of a data folder. None: it does not run, or does not answer. */
+export async function portalProblems(
+  accounts: Pick<Accounts, 'sharedSecret'>,
+  data: string | undefined,
+): Promise<readonly Problem[]> {
+  const [portal] = readOpsAddresses(dataFolder(data), 'portal');
+  if (portal === undefined) return [];
+  const { createServiceCalls } = await import('../../portal/service-calls.ts');
+  const { portalReportSchema } = await import('../../portal/problem-list.ts');
+  const token = internalToken(await accounts.sharedSecret());
+  const calls = createServiceCalls({ token: () => token, clock: systemClock, timeoutMs: portalTimeoutMs });
+  const report = await calls.read(portal, 'problems', portalReportSchema).catch(() => undefined);
+  return report?.problems ?? [];
 }
 
 /** The programs that did not answer, and why. */

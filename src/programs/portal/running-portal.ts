@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
+import { type DependencyReport, watchDependencies } from '../../core/dependency-cause.ts';
 import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
@@ -12,7 +13,8 @@ import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
-import { createProblemList } from '../../portal/problem-list.ts';
+import { createOwnProblems, createProblemList } from '../../portal/problem-list.ts';
+import { createKeyOverrides } from '../../portal/override-keys.ts';
 import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
@@ -24,6 +26,7 @@ import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { systemLookUp } from '../../control/resolver/system-look-up.ts';
 import type { PortalSettings } from '../../process/settings/settings.ts';
 import { openAccounts } from '../../books/store/open-accounts.ts';
+import { addDependencyGauge } from '../../telemetry/ops/dependency-gauge.ts';
 import { addProcessMetrics } from '../../telemetry/ops/process-metrics.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import type { ProgramLog } from '../command-line/program-log.ts';
@@ -80,11 +83,17 @@ export async function startPortal(
     ...{ clock: systemClock, random: Math.random },
   });
   const events = createEventHub(systemClock);
+  const dependencies = watchDependencies();
+  const ownProblems = createOwnProblems(dependencies, systemClock);
   stack.defer(events.close);
+  const overrides = createKeyOverrides({ store, services, clock: systemClock, log });
+  stack.defer(overrides.close);
   const parts = {
+    overrides,
     catalog: rememberAnswer(services.catalog, systemClock),
-    problems: createProblemList(services, systemClock),
-    ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: await oidcOf(settings) },
+    problems: createProblemList(services, systemClock, ownProblems),
+    ...{ ownProblems, store, services, events, adminToken, log, logLevel, clock: systemClock },
+    oidc: await oidcOf(settings, dependencies.of('identity-provider')),
     internalToken: token,
     forgetReports: shared.forget,
     failedSignIns: createFailedSignIns(systemClock.elapsed),
@@ -96,6 +105,7 @@ export async function startPortal(
   // Memory and event-loop delay of this process, with the same names as in the services.
   const metrics = new Registry();
   addProcessMetrics(metrics);
+  addDependencyGauge(metrics, dependencies.failing);
   const max = settings.WEIR_ACCOUNT_METRICS;
   if (max > 0) addAccountMetrics(metrics, () => store.moneyFigures({ max }, systemClock.now()), systemClock);
   const server = await createServer(
@@ -120,7 +130,7 @@ export async function startPortal(
 }
 
 /** Sign-in with OpenID Connect, if it is set up. Rejects with a sentence that names the missing or wrong setting. */
-async function oidcOf(settings: PortalSettings): Promise<OidcSignIn | undefined> {
+async function oidcOf(settings: PortalSettings, report: DependencyReport): Promise<OidcSignIn | undefined> {
   const { WEIR_OIDC_ISSUER: issuer, WEIR_OIDC_CLIENT_ID: clientId, WEIR_ADMIN_URL: portalUrl } = settings;
   if (issuer === undefined) return undefined;
   if (clientId === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_OIDC_CLIENT_ID beside it');
@@ -136,6 +146,7 @@ async function oidcOf(settings: PortalSettings): Promise<OidcSignIn | undefined>
     scopes: settings.WEIR_OIDC_SCOPES,
     admins: settings.WEIR_OIDC_ADMINS,
     groupsClaim: settings.WEIR_OIDC_GROUPS_CLAIM,
+    report,
   });
 }
 

@@ -8,6 +8,7 @@ import {
   tolerated,
   windowMs,
 } from '../../gateway/admission/address-gate.ts';
+import type { DependencyWatch } from '../../core/dependency-cause.ts';
 import type { Snapshot } from '../../core/catalog.ts';
 import type { Limits } from '../../core/limits.ts';
 import type { ValkeyAddress } from '../../core/valkey-address.ts';
@@ -44,18 +45,19 @@ export async function startTracing(
     readonly log: PartLog;
     readonly settings: Settings;
     readonly number: number | undefined;
+    readonly dependencies: DependencyWatch;
   },
 ): Promise<Tracing | undefined> {
   if (tracing === undefined) return undefined;
   const { openTracing } = await import('../../telemetry/otlp/open-tracing.ts');
-  const { socketPath, log, number } = options;
+  const { socketPath, log, number, dependencies } = options;
   const { WEIR_POD_NAME: pod = hostname() } = options.settings;
   const resource = {
     'service.name': 'weir',
     'service.version': manifest.version,
     'service.instance.id': number === undefined ? pod : `${pod}-${number}`,
   };
-  return openTracing({ ...tracing, socketPath, log, resource });
+  return openTracing({ ...tracing, socketPath, log, resource, report: dependencies.of('tracing') });
 }
 
 /** The gates that a request passes before its body is read: blocked addresses, and the limits of keys and workspaces. */
@@ -84,7 +86,7 @@ export async function openGates(
   const limits = createValkeyLimits({
     ...{ address, clock: systemClock, newId: randomUUID, expectedReplicas },
     onUp: () => log.info({}, 'limits are shared by all replicas'),
-    onDown: () => log.warn({}, awayMessages[address.kind]),
+    onDown: () => log.warn({ ...limits.link.failure() }, awayMessages[address.kind]),
   });
   const addresses = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
   const tellOthers = shareBlocks({ link: limits.common, tolerated, windowMs, blockMs, block: addresses.block });

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { expect, it, onTestFinished } from 'vitest';
+import { watchDependencies } from '../../core/dependency-cause.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
@@ -250,4 +251,41 @@ it('the published library accepts a message, and refuses a replay after its time
   expect(() => new Webhook(secret).verify(body.replace('x', 'y'), headers)).toThrow('No matching signature');
   const late = { ...headers, 'webhook-timestamp': String(Math.floor(Date.now() / 1000) - 600) };
   expect(() => new Webhook(secret).verify(body, late)).toThrow('too old');
+});
+
+it.each([
+  [404, 'no-such-path'],
+  [401, 'credential-refused'],
+  [302, 'redirects'],
+  [500, 'server-error'],
+  ['closed', 'connection-refused'],
+  ['no secret', 'credential-missing'],
+] as const)('a receiver that answers %s fails by a cause, until it accepts a message', async (how, cause) => {
+  const clock = { now: () => Date.now(), after: createFakeClock().after };
+  const answer = { status: typeof how === 'number' ? how : 204 };
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(answer.status, { location: 'http://127.0.0.1:1/' }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const watch = watchDependencies();
+  const secrets = { text: how === 'no secret' ? '' : secret };
+  const sender = createWebhookSender({
+    ...{ url: `http://127.0.0.1:${port}`, readSecrets: async () => secrets.text, clock },
+    report: watch.of('webhook'),
+  });
+  onTestFinished(async () => {
+    await sender.close();
+    server.close();
+  });
+  const send = () => sender.send({ id: 'alert_1', body: '{}' });
+  if (how === 'closed') await new Promise((resolve) => server.close(resolve));
+  const problem = await send();
+  expect(watch.failing()).toEqual([{ dependency: 'webhook', cause, reason: problem }]);
+  if (how === 'closed') await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  answer.status = 204;
+  secrets.text = secret;
+  expect(await send()).toBeUndefined();
+  expect(watch.failing()).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { type Alerts, startAlerts } from '../../control/reconcilers/send-alerts.ts';
+import type { DependencyReport } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { createWebhookSender, readWebhookSecrets } from '../../gateway/egress/send-webhook.ts';
 import { maxSecretBytes, readBoundedFile } from '../../process/bounded-file.ts';
@@ -17,9 +18,13 @@ const idleMs = 10 * 60_000;
  * Looks for thresholds that budgets and balances have reached, and sends the webhooks, for as long as the service runs.
  * Rejects if the settings of the webhook cannot be used.
  */
-export async function openAlerts(settings: Settings, { log }: ProgramSurroundings['programLog']): Promise<Alerts> {
+export async function openAlerts(
+  settings: Settings,
+  { log }: ProgramSurroundings['programLog'],
+  report: DependencyReport,
+): Promise<Alerts> {
   const { WEIR_WEBHOOK_URL: url, WEIR_WEBHOOK_SECRET_FILE: file, WEIR_DATABASE_URL: database } = settings;
-  const sender = url === undefined ? undefined : createWebhookSender(await checkedTarget(url, file));
+  const sender = url === undefined ? undefined : createWebhookSender({ ...(await checkedTarget(url, file)), report });
   const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
   const { store, close } = openAccountsThread(location, alertOperations, { name: 'weir-alerts', silenceMs, idleMs });
   const partLog = limitRepeats(log, backgroundClock);

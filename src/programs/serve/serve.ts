@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
+import { watchDependencies } from '../../core/dependency-cause.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { argumentsOf } from '../../process/held-start.ts';
 import { startWorker } from '../../process/worker-thread.ts';
@@ -34,9 +35,10 @@ export function run(argv: readonly string[]): Promise<number> {
     async ({ number, ...settings }, surroundings) => {
       makeDataFolder(settings.WEIR_DATA);
       const [{ openAlerts }, { startService }] = await loading;
-      const alerts = await openAlerts(settings, surroundings.programLog);
+      const dependencies = watchDependencies();
+      const alerts = await openAlerts(settings, surroundings.programLog, dependencies.of('webhook'));
       const service = await startService(settings, {
-        ...{ ...surroundings, number, storeThread, webhooks: alerts.deliveries },
+        ...{ ...surroundings, number, storeThread, webhooks: alerts.deliveries, dependencies },
       });
       for (const flag of flagsOfService) setFlagsFromString(flag);
       const close = async (): Promise<void> => {

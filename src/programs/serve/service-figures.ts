@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads';
+import type { DependencyWatch, FailingDependency } from '../../core/dependency-cause.ts';
 import type { Route } from '../../core/catalog.ts';
 import type { LoadShedder } from '../../control/envoy/runtime/load-shedder.ts';
 import type { EndpointDiscovery } from '../../control/envoy/runtime/endpoint-discovery.ts';
@@ -21,6 +22,7 @@ import manifest from '../../../package.json' with { type: 'json' };
 /** A service's surroundings, the thread for its store, and the deliveries of webhooks beside it. */
 export type ServiceSurroundings = ProgramSurroundings &
   Pick<ServiceFigures, 'webhooks'> & {
+    readonly dependencies: DependencyWatch;
     readonly storeThread: Worker;
     /** Which one of several services behind one Envoy it is, from 1 on. Undefined: it has its Envoy for itself. */
     readonly number: number | undefined;
@@ -44,6 +46,7 @@ interface MeasuredParts {
   readonly threads: Pick<ThreadWatch, 'read'>;
   readonly output: Pick<LogStream, 'dropped'>;
   readonly webhooks: ServiceFigures['webhooks'];
+  readonly dependencies: Pick<DependencyWatch, 'failing'>;
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: () => number;
   readonly problems: ServiceFigures['problems'];
@@ -62,6 +65,7 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     version: manifest.version,
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: parts.gate.blocked,
+    failing: () => [...failingStores(parts), ...parts.dependencies.failing()],
     store: () => ({
       ...store.status(),
       ...store.upkeep(),
@@ -91,4 +95,13 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     demands: parts.demands,
     webhooks: parts.webhooks,
   };
+}
+
+function failingStores({ store, link }: Pick<MeasuredParts, 'store' | 'link'>): readonly FailingDependency[] {
+  const { database, cause = 'failed', reason = '' } = store.status();
+  const valkey = link?.failure();
+  return [
+    ...(database === 'down' ? [{ dependency: 'database' as const, cause, reason }] : []),
+    ...(valkey === undefined ? [] : [{ dependency: 'valkey' as const, ...valkey }]),
+  ];
 }

@@ -1,3 +1,4 @@
+import { createKeyBlocks } from '../../gateway/admission/key-blocks.ts';
 import { overloadLimits, shedShare } from '../../gateway/admission/overload.ts';
 import { createUploads, uploadLimits } from '../../gateway/admission/uploads.ts';
 import type { ServedCatalog } from '../../control/reconcilers/catalog.ts';
@@ -7,6 +8,7 @@ import { createHedgeBudget } from '../../gateway/dispatch/hedge.ts';
 import { createStructureRetries } from '../../gateway/dispatch/retries.ts';
 import { systemClock } from '../../process/clock.ts';
 import { memoryLimitBytes, newRequestId, openFilesLimit } from '../../process/machine.ts';
+import { shareKeyBlocks } from '../../gateway/rate-limits/shared-key-blocks.ts';
 import { createPipeline, type PipelineServices } from '../../gateway/request/pipeline.ts';
 import { createAffinity } from '../../gateway/routing/affinity.ts';
 import { createSystemPlacement } from '../../gateway/routing/system-placement.ts';
@@ -22,7 +24,7 @@ import type { openWebSearch } from './web-search.ts';
 /** The parts of a service that its requests use. */
 interface PipelineParts extends Pick<PipelineServices, 'telemetry' | 'traceOf'> {
   readonly store: OpenStore;
-  readonly gates: Pick<Gates, 'limits' | 'addresses'>;
+  readonly gates: Pick<Gates, 'limits' | 'addresses' | 'common'>;
   readonly catalog: Pick<ServedCatalog, 'snapshots' | 'modelList'>;
   readonly readers: Pick<ReturnType<typeof startReaders>, 'prepare' | 'tokenizers' | 'structures'>;
   readonly envoy: Pick<EnvoyParts, 'egress'>;
@@ -37,9 +39,13 @@ export function openServicePipeline(settings: Settings, parts: PipelineParts) {
   const memoryBytes = memoryLimitBytes();
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
   const guard = { ...load, limits: overloadLimits(memoryBytes, openFilesLimit()) };
+  const isDatabaseUp = (): boolean => store.status().database === 'up';
+  const blocks = createKeyBlocks({ clock: systemClock, secret: store.secret, isDatabaseUp });
+  const stopSharing = shareKeyBlocks({ link: gates.common, clock: systemClock, blocks });
   const pipeline = createPipeline({
     ...{ store, uploads, telemetry, traceOf, looksLikeKey, hashKey },
     gate: gates.addresses,
+    blockOf: blocks.statusOf,
     limits: gates.limits,
     sharedSecret: store.secret,
     abuseContact: settings.WEIR_ABUSE_CONTACT,
@@ -69,6 +75,10 @@ export function openServicePipeline(settings: Settings, parts: PipelineParts) {
     underWay: () => ({ requests: pipeline.inFlight(), uploads }),
     /** Share of new requests that are refused now. */
     refusedShare: (): number => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard)),
-    close: uploads.close,
+    blockKey: blocks.add,
+    close: () => {
+      stopSharing();
+      uploads.close();
+    },
   };
 }

@@ -20,6 +20,7 @@ import { capabilitiesOf } from '../../gateway/engines/engines.ts';
 import type { Pipeline } from '../../gateway/request/pipeline.ts';
 import type { RunningProgram } from '../command-line/run-program.ts';
 import { type CatalogOptions, openCatalog, type ServedCatalog } from '../../control/reconcilers/catalog.ts';
+import { createRecentTraffic } from '../../telemetry/performance/recent-traffic.ts';
 import { createStories } from '../../telemetry/stories/stories.ts';
 import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { renderCatalog } from '../../control/reconcilers/live-catalog.ts';
@@ -48,7 +49,7 @@ interface RunningService extends RunningProgram {
 
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(settings: Settings, surroundings: ServiceSurroundings): Promise<RunningService> {
-  const { programLog, stopped, fatal, announce, storeThread: thread, webhooks, number } = surroundings;
+  const { programLog, stopped, fatal, announce, storeThread: thread, webhooks, number, dependencies } = surroundings;
   const { log, output, level: logLevel } = programLog;
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
@@ -64,7 +65,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   });
   const { refused } = store;
   const envoy = await openEnvoyParts(settings, { load, announce, number, log: partsLog });
-  const { sealing, found, search } = await openWebSearch(settings, envoy.egress);
+  const { sealing, found, search } = await openWebSearch(settings, envoy.egress, dependencies.of('web-search'));
   const readers = startReaders(settings, { sealing, search, log, secret: store.secret });
   const gates = await openGates(settings, partsLog);
   const routes = measureRoutes(settings, { ...gates, envoy });
@@ -77,14 +78,15 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   store.reportReserved(gates.limits.reserved);
 
   const { tracesSocket: socketPath } = envoy.place.sockets;
-  const tracing = await startTracing(tracingSettings, { socketPath, log: partsLog, settings, number });
+  const tracing = await startTracing(tracingSettings, { socketPath, log: partsLog, settings, number, dependencies });
   const stories = createStories({ process: instance, tellSpans: tracing?.tellSpans });
+  const traffic = createRecentTraffic(systemClock, stories.running);
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints: envoy.endpoints, capabilitiesOf };
   const phase = { isReady: false };
   const figures = figuresOf({
     ...{ settings, store, fileCheck, catalog, isServing, measured, link: gates.sharing },
     ...{ gate: gates.addresses, load, shedder: envoy.shedder, discovery: envoy.discovery, threads, output, webhooks },
-    servedAt,
+    ...{ servedAt, dependencies },
     // `requests` and `extproc` are made below.
     underWay: () => ({ ...requests.underWay(), streams: extproc.open() }),
     problems: () => problems.report().problems,
@@ -93,7 +95,9 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const metrics = createMetrics(figures, { inSlices: createSlices() });
   const requests: ReturnType<typeof openServicePipeline> = openServicePipeline(settings, {
     ...{ store, gates, catalog, readers, envoy, routes, search, load },
-    telemetry: createTelemetry(log, { clock: systemClock, metrics, measured, errors, stories, refused, ...pools }),
+    telemetry: createTelemetry(log, {
+      ...{ clock: systemClock, metrics, measured, errors, stories, traffic, refused, ...pools },
+    }),
     traceOf: tracing?.traceOf,
   });
   const extproc = await listenForEnvoy(envoy, requests.pipeline);
@@ -106,7 +110,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const ops = await startServiceOps(settings, {
     ...{ metrics, pools, isSheddingAll: shedWatch.isSheddingAll, isReady: () => phase.isReady },
     internal: {
-      ...{ secret: store.secret, stories, logLevel, problems: problems.report },
+      ...{ secret: store.secret, stories, logLevel, traffic, blockKey: requests.blockKey, problems: problems.report },
       doctor: createDoctor({ catalog, endpoints: envoy.endpoints }),
       catalog: () => renderCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },

@@ -12,6 +12,7 @@ export interface RequestEnd {
   /** The trace that contains the request. Undefined: no trace does. */
   readonly traceId: string | undefined;
   readonly surface: Surface;
+  readonly address?: string | undefined;
   /** Undefined: its key is not known. */
   readonly workspaceId: string | undefined;
   readonly keyId: string | undefined;
@@ -46,6 +47,7 @@ export function endOf(record: RequestRecord): RequestEnd {
     correlationId,
     trace,
     surface,
+    address,
     workspaceId,
     keyId,
     begun,
@@ -60,6 +62,7 @@ export function endOf(record: RequestRecord): RequestEnd {
     requestId,
     correlationId,
     surface,
+    address,
     workspaceId,
     keyId,
     kind,

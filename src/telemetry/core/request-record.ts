@@ -109,12 +109,13 @@ export interface RequestRecorder {
 
 /** Begins the record of a request. */
 export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed'>): RequestRecorder {
-  const { requestId, correlationId, surface, trace, startedAt, begun } = request;
+  const { requestId, correlationId, surface, address, trace, startedAt, begun } = request;
   const record: OpenRecord = {
     // Field by field, because `request` may be part of a larger object, which must not stay in memory.
     requestId,
     correlationId,
     surface,
+    address,
     trace,
     startedAt,
     begun,

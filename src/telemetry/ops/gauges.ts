@@ -4,10 +4,12 @@ import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../control/core/problem.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import type { ModelStatus } from '../../core/observed-catalog.ts';
+import type { FailingDependency } from '../../core/dependency-cause.ts';
 import { addBackendGauges, type BackendFigures } from './backend-gauges.ts';
+import { addDependencyGauge } from './dependency-gauge.ts';
 import { addTotal, gaugesOf } from './declare.ts';
 import { addDemandMetrics } from './demand-metrics.ts';
-import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
+import { addDiskGauges, addStoreGauges, type StoreFigures } from './store-gauges.ts';
 import { addWebhookMetrics, type WebhookFigures } from './webhook-metrics.ts';
 
 /** The state of the limits that all replicas share. */
@@ -69,6 +71,8 @@ export interface ServiceFigures extends BackendFigures {
   /** Undefined: this process is the only one and its limits are its own. */
   readonly sharing: (() => SharingFigures) | undefined;
   readonly blockedAddresses: () => number;
+  /** The programs that the service depends on and that fail it now. */
+  readonly failing: () => readonly FailingDependency[];
   readonly droppedLogRecords: () => number;
   readonly store: () => StoreFigures;
   /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
@@ -119,6 +123,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
     total: droppedLogRecords,
   });
   if (figures.sharing !== undefined) addSharingGauges(registry, figures.sharing);
+  addDependencyGauge(registry, figures.failing);
   addStoreGauges(registry, figures.store);
   addDiskGauges(registry, figures.disk);
   addCatalogGauges(registry, figures);
@@ -216,27 +221,6 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
     name: 'weir_limits_late_total',
     help: 'Answers of Valkey that came too late, so that this replica decided alone.',
     total: () => figures().late,
-  });
-}
-
-function addDiskGauges(registry: Registry, read: ServiceFigures['disk']): void {
-  const registers = [registry];
-  // Metrics are rendered in the order of their declarations: the first of these two reads the values of both.
-  new Gauge({
-    name: 'weir_data_disk_size_bytes',
-    help: 'Size of the disk that has the data folder.',
-    registers,
-    async collect() {
-      const found = await read();
-      if (found === undefined) return;
-      this.set(found.size);
-      free.set(found.free);
-    },
-  });
-  const free = new Gauge({
-    name: 'weir_data_disk_free_bytes',
-    help: 'Free space for the service on the disk of the data folder.',
-    registers,
   });
 }
 

@@ -1,11 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type * as z from 'zod';
+import { type KeyBlock, keyBlockSchema } from '../../core/key-block.ts';
 import { hasInternalToken } from '../../core/internal-token.ts';
 import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
 import type { Story } from '../core/story.ts';
 import type { Diagnosis, DoctorQuestion } from '../../core/diagnosis.ts';
 import { messageOf } from '../../core/failure.ts';
+import { type RecentTraffic, trafficGroup, trafficGroups } from '../core/traffic.ts';
 import { parseJson } from '../../core/json.ts';
 import type { EventSources, EventStreams } from './event-streams.ts';
 
@@ -17,14 +20,18 @@ export interface Internal extends EventSources {
     readonly find: (id: string) => readonly Story[];
   };
   readonly logLevel: LogLevelControl;
+  /** Takes the status of a key that cannot be written into the database. */
+  readonly blockKey?: (block: KeyBlock) => void;
+  /** The rows of the last minute for `weir top`. */
+  readonly traffic?: Pick<RecentTraffic, 'read'>;
   /** The live catalog as JSON text, in pieces. The event loop serves requests between two pieces. */
   readonly catalog: () => AsyncIterable<string>;
   /** Asks the engines of a Backend, or of all, whether they are what the manifests say. Absent: the program has none. */
   readonly doctor?: ((question: DoctorQuestion) => Promise<readonly Diagnosis[]>) | undefined;
 }
 
-/** Longest body that sets the log level, characters. */
-const maxLevelLength = 1_000;
+/** Longest body, characters. */
+const maxBodyLength = 1_000;
 
 const prefix = '/internal/';
 const json = { 'content-type': 'application/json', 'cache-control': 'no-store' };
@@ -33,8 +40,9 @@ const json = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
-  { secret, stories, logLevel, problems, catalog, doctor, streams }: Internal & { readonly streams: EventStreams },
+  internal: Internal & { readonly streams: EventStreams },
 ): boolean {
+  const { secret, stories, logLevel, problems, catalog, doctor, streams, traffic, blockKey } = internal;
   const url = URL.parse(request.url ?? '', 'http://ops');
   if (url?.pathname.startsWith(prefix) !== true) return false;
   const fail = (status: number, message: string): void => {
@@ -46,15 +54,28 @@ export function answerInternal(
     return true;
   }
   const [what, id, ...more] = url.pathname.slice(prefix.length).split('/');
-  if (what === 'log-level' && id === undefined && request.method === 'PUT') {
-    // After a body that breaks off, no caller waits for an answer.
-    putLogLevel(request, logLevel).then(
-      (problem) =>
-        problem === undefined
-          ? response.writeHead(200, json).end(JSON.stringify({ level: logLevel.current() }))
-          : fail(400, problem),
+  const put = <Schema extends z.ZodType>(schema: Schema, change: (value: z.output<Schema>) => object): void => {
+    readBody(request, schema).then(
+      (read) =>
+        'problem' in read
+          ? fail(400, read.problem)
+          : response.writeHead(200, json).end(JSON.stringify(change(read.value))),
+      // After a body that breaks off, no caller waits for an answer.
       () => response.destroy(),
     );
+  };
+  if (what === 'log-level' && id === undefined && request.method === 'PUT') {
+    put(logLevelBodySchema, ({ level }) => {
+      logLevel.set(level);
+      return { level: logLevel.current() };
+    });
+    return true;
+  }
+  if (what === 'key-blocks' && id === undefined && request.method === 'PUT' && blockKey !== undefined) {
+    put(keyBlockSchema, (block) => {
+      blockKey(block);
+      return {};
+    });
     return true;
   }
   if (request.method !== 'GET') {
@@ -81,22 +102,26 @@ export function answerInternal(
     const requests = stories.find(decoded(id));
     if (requests.length === 0) fail(404, 'this service does not remember such a request');
     else response.writeHead(200, json).end(JSON.stringify({ requests }));
+  } else if (what === 'top' && traffic !== undefined && more.length === 0) {
+    const group = trafficGroup.safeParse(id);
+    if (group.success) response.writeHead(200, json).end(JSON.stringify({ rows: traffic.read(group.data) }));
+    else fail(404, `expected one of ${trafficGroups.join(', ')}`);
   } else fail(404, 'not found');
   return true;
 }
 
-/** Sets the level that a body such as `{"level": "debug"}` names. Resolves to the error in a wrong body, otherwise to undefined. */
-async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
+/** Reads a body of JSON. */
+async function readBody<Schema extends z.ZodType>(
+  request: IncomingMessage,
+  schema: Schema,
+): Promise<{ readonly value: z.output<Schema> } | { readonly problem: string }> {
   let text = '';
   // A body that is too long is read to its end, but only its beginning is kept, which is not valid JSON.
-  for await (const piece of request.setEncoding('utf8')) if (text.length < maxLevelLength) text += String(piece);
-  const read = logLevelBodySchema.safeParse(parseJson(text));
-  if (read.success) {
-    logLevel.set(read.data.level);
-    return undefined;
-  }
+  for await (const piece of request.setEncoding('utf8')) if (text.length < maxBodyLength) text += String(piece);
+  const read = schema.safeParse(parseJson(text));
+  if (read.success) return { value: read.data };
   const [issue] = read.error.issues;
-  return issue && [issue.path.join('.'), issue.message].filter((part) => part !== '').join(': ');
+  return { problem: [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ') };
 }
 
 function decoded(text: string): string {

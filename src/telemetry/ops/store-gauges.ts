@@ -71,3 +71,28 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
     Number(figures().isDamaged === true),
   );
 }
+
+/** Adds the room on the disk of the data folder. `read`: undefined where it cannot be read. */
+export function addDiskGauges(
+  registry: Registry,
+  read: () => Promise<{ readonly free: number; readonly size: number } | undefined>,
+): void {
+  const registers = [registry];
+  // Metrics are rendered in the order of their declarations: the first of these two reads the values of both.
+  new Gauge({
+    name: 'weir_data_disk_size_bytes',
+    help: 'Size of the disk that has the data folder.',
+    registers,
+    async collect() {
+      const found = await read();
+      if (found === undefined) return;
+      this.set(found.size);
+      free.set(found.free);
+    },
+  });
+  const free = new Gauge({
+    name: 'weir_data_disk_free_bytes',
+    help: 'Free space for the service on the disk of the data folder.',
+    registers,
+  });
+}

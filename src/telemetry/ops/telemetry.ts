@@ -1,12 +1,14 @@
 import type { Logger } from 'pino';
 import type { DatabaseState, Outcome } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { DependencyCause } from '../../core/dependency-cause.ts';
 import type { AttemptEnd } from '../../gateway/core/health.ts';
 import { writeAttemptLog } from '../core/attempt-log.ts';
 import { endOf } from '../core/request-end.ts';
 import { type FailureFacts, recordRequest, type RequestRecord } from '../core/request-record.ts';
 import type { RequestProgress, Telemetry } from '../../gateway/core/telemetry.ts';
 import type { RefusedRequest } from '../../core/refused-request.ts';
+import type { RecentTraffic } from '../core/traffic.ts';
 import type { Metrics } from './metrics.ts';
 import type { PartLog } from './repeat-limit.ts';
 import { createRequestLog } from './request-log.ts';
@@ -22,6 +24,8 @@ export interface TelemetryParts {
   readonly demands: Pick<ModelFacts, 'unavailable'>;
   /** Counts refused requests in the ledger. */
   readonly refused: (request: RefusedRequest) => void;
+  /** Counts the requests of the last minute. */
+  readonly traffic?: Pick<RecentTraffic, 'ended'>;
   /** Remembers the records of the requests that ask for an answer. */
   readonly stories: {
     readonly began: (record: RequestRecord) => void;
@@ -41,13 +45,14 @@ interface ModelFacts {
  */
 export function createTelemetry(
   log: Logger,
-  { clock, metrics, measured, errors, demands, refused, stories }: TelemetryParts,
+  { clock, metrics, measured, errors, demands, refused, traffic, stories }: TelemetryParts,
 ): Telemetry {
   const lines = createRequestLog(log);
 
   function ended(record: RequestRecord): void {
     const end = endOf(record);
     metrics.ended(end);
+    traffic?.ended(end);
     lines.ended(end);
   }
 
@@ -147,14 +152,15 @@ export interface LoggedStatus {
   readonly journalFault: string | undefined;
   readonly hasRoom: boolean;
   readonly message?: string;
+  readonly cause?: DependencyCause | undefined;
 }
 
 /** Logs when the database goes down and comes back, when the journal is full, and errors: a line per change, not per row. */
 export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
   let last: LoggedStatus = { database: 'up', journalBytes: 0, journalFault: undefined, hasRoom: true };
   return (status) => {
-    const { database, journalBytes, journalFault, hasRoom, message } = status;
-    const facts = { journalBytes, error: message ?? journalFault };
+    const { database, journalBytes, journalFault, hasRoom, message, cause } = status;
+    const facts = { journalBytes, cause, error: message ?? journalFault };
     if (database !== last.database) {
       if (database === 'down') log.warn(facts, 'database unreachable: writing to the journal');
       else if (database === 'replaying') log.info(facts, 'database reachable: replaying the journal');

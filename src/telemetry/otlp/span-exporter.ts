@@ -16,6 +16,7 @@ import {
   serviceNameEnvDetector,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
+import { dependencyCauseOf, type DependencyReport } from '../../core/dependency-cause.ts';
 import type { EndedSpan } from '../../core/trace.ts';
 
 export interface SpanExportOptions {
@@ -30,6 +31,7 @@ export interface SpanExportOptions {
   /** Attributes of the service, which OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES may replace. */
   readonly resource: Readonly<Record<string, string>>;
   readonly log: SpanExportLog;
+  readonly report?: DependencyReport | undefined;
 }
 
 export interface SpanExportLog {
@@ -49,10 +51,16 @@ export interface SpanExport {
  * Exports spans with OpenTelemetry's SDK, whose exporters read the rest of their settings from OTEL_EXPORTER_OTLP_*.
  * Spans are handed to the SDK when they have ended, so none of its code runs during a request.
  */
-export async function openSpanExport({ protocol, batches, resource, log }: SpanExportOptions): Promise<SpanExport> {
+export async function openSpanExport({
+  protocol,
+  batches,
+  resource,
+  log,
+  report,
+}: SpanExportOptions): Promise<SpanExport> {
   // The exporter reports mistakes in its variables only to this log.
   diag.setLogger(problemLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const exporter = watch(await createExporter(protocol), log);
+  const exporter = watch(await createExporter(protocol), log, report);
   diag.disable();
   const { scheduledDelayMillis, exportTimeoutMillis, maxQueueSize, maxExportBatchSize } = batches;
   const processor = new BatchSpanProcessor({
@@ -97,16 +105,19 @@ async function createExporter(protocol: SpanExportOptions['protocol']): Promise<
 }
 
 /** Logs when spans cannot be exported, and when they can again. Each change is logged once, not for each batch. */
-function watch(exporter: SpanExporter, log: SpanExportLog): SpanExporter {
+function watch(exporter: SpanExporter, log: SpanExportLog, report: SpanExportOptions['report']): SpanExporter {
   let lost = 0;
   const reported = (result: ExportResult, spans: number): void => {
     if (result.code === ExportResultCode.SUCCESS) {
       if (lost > 0) log.info({ lostSpans: lost }, 'spans are exported again');
       lost = 0;
+      report?.succeeded();
       return;
     }
     // The error may quote headers; its name and code do not.
-    if (lost === 0) log.warn({ reason: reasonOf(result.error) }, 'spans cannot be exported, and are dropped');
+    const reason = reasonOf(result.error);
+    report?.failed({ cause: dependencyCauseOf(result.error), reason: reason ?? '' });
+    if (lost === 0) log.warn({ reason }, 'spans cannot be exported, and are dropped');
     lost += spans;
   };
   return {

@@ -11,6 +11,7 @@ export interface Stories {
   readonly began: (record: RequestRecord) => void;
   /** Call it when the record of a request is complete. */
   readonly ended: (record: RequestRecord) => void;
+  readonly running: () => Iterable<RequestRecord>;
   /** Requests that ended after the request with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
   /** The process and the number of the request that ended last. */
@@ -59,6 +60,7 @@ export function createStories({
       (record.outcome === undefined ? refused : dispatched).add({ seq: lastSeq, record });
       for (const listener of listeners) listener();
     },
+    running: () => running.values(),
     after: (seq, limit) => {
       const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
       const chosen = later.slice(0, limit);

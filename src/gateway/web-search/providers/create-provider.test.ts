@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../../../test/support/fake-upstream.ts';
+import { watchDependencies } from '../../../core/dependency-cause.ts';
 import type { SearchQuery } from '../../../core/web-search.ts';
 import { brave } from './brave.ts';
 import { createProvider } from './create-provider.ts';
@@ -13,11 +14,14 @@ function start(options: { readonly api?: ReturnType<typeof searxng>; readonly re
   const upstream = createFakeUpstream();
   const clock = createFakeClock();
   const leaving = new AbortController();
+  const watch = watchDependencies();
   const provider = createProvider(options.api ?? searxng(new URL('http://find.example:8888')), {
     ...{ upstream, clock, cluster: 'the-cluster' },
     readKey: options.readKey ?? (() => Promise.resolve('')),
+    report: watch.of('web-search'),
   });
   return {
+    failing: () => watch.failing().map(({ cause }) => cause),
     ...{ upstream, clock, leave: () => leaving.abort() },
     search: (query: Partial<SearchQuery> = {}) => provider.search({ query: 'q', ...query }, leaving.signal),
   };
@@ -87,6 +91,37 @@ describe('a provider', () => {
     end();
     expect(await finding).toEqual({ kind: 'error', code, detail: `status ${status}` });
     expect(upstream.calls).toHaveLength(1);
+  });
+
+  it.each([
+    [401, '', 'credential-refused'],
+    [402, '', 'no-quota'],
+    [404, '', 'no-such-path'],
+    [429, '', 'rate-limited'],
+    [302, '', 'redirects'],
+    [200, '<!doctype html>', 'not-an-api'],
+    [200, '{}', 'unreadable'],
+    [422, '', undefined],
+    ['Envoy UF', '', 'connect-failed'],
+  ] as const)('whose answer is %s %s fails by a cause, until a search succeeds', async (status, body, cause) => {
+    const { upstream, search, failing } = start();
+    const finding = search();
+    const isTriedAgain = status === 200 || typeof status === 'string';
+    for (const index of isTriedAgain ? [0, 1] : [0]) {
+      const { head, data, end, fail } = await upstream.called(index);
+      if (typeof status === 'string') fail(status);
+      else {
+        head(status);
+        data(Buffer.from(body));
+        end();
+      }
+    }
+    await finding;
+    expect(failing()).toEqual(cause === undefined ? [] : [cause]);
+    const next = search();
+    (await upstream.called(isTriedAgain ? 2 : 1)).answer('application/json', found('https://a.example/'));
+    await next;
+    expect(failing()).toEqual([]);
   });
 
   it('that refuses the location is asked again without it', async () => {

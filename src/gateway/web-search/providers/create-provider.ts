@@ -1,4 +1,11 @@
 import type { Clock } from '../../../core/clock.ts';
+import {
+  causeOfStatus,
+  type DependencyCause,
+  type DependencyReport,
+  isDependencyCause,
+} from '../../../core/dependency-cause.ts';
+import { causeOf } from '../../../core/fault-cause.ts';
 import { parseJson } from '../../../core/json.ts';
 import type { Upstream, UpstreamCall } from '../../core/upstream.ts';
 import { pageFilter, type SearchFinding, type SearchProvider, type SearchQuery } from '../../../core/web-search.ts';
@@ -19,6 +26,10 @@ interface Try {
   readonly retry?: 'unchanged' | 'without-location' | undefined;
 }
 
+interface Failing extends Pick<Try, 'retry'> {
+  readonly cause?: DependencyCause | undefined;
+}
+
 const unavailable = (detail: string, retry?: Try['retry']): Try => ({
   finding: { kind: 'error', code: 'unavailable', detail },
   retry,
@@ -36,13 +47,20 @@ export function createProvider(
     readonly clock: Clock;
     /** Reads the key of the API. Rejects when there is none. */
     readonly readKey: () => Promise<string>;
+    readonly report?: DependencyReport | undefined;
   },
 ): SearchProvider {
-  const { cluster, readKey } = options;
+  const { cluster, readKey, report } = options;
+
+  /** An error that is not due to the search: the provider, its address or its key. */
+  function fails(detail: string, { cause = 'unreadable', retry }: Failing): Try {
+    report?.failed({ cause, reason: detail });
+    return unavailable(detail, retry);
+  }
 
   async function tryOnce(query: SearchQuery, signal: AbortSignal): Promise<Try> {
     const key = await readKey().catch(() => undefined);
-    if (key === undefined) return unavailable('its key file cannot be read');
+    if (key === undefined) return fails('its key file cannot be read', { cause: 'credential-missing' });
     const { traceparent } = query;
     const at = { cluster, authority: api.url.host, accept: 'application/json' as const, traceparent };
     const call = { ...api.write(query, key), ...at };
@@ -51,16 +69,27 @@ export function createProvider(
   }
 
   function readAnswer(answer: ProviderAnswer, query: SearchQuery): Try {
-    if (answer.kind === 'failed') return unavailable(answer.reason, 'unchanged');
+    if (answer.kind === 'aborted') return unavailable('aborted', 'unchanged');
+    if (answer.kind === 'failed') return fails(answer.reason, { cause: answer.cause, retry: 'unchanged' });
     const { status, body } = answer;
     const detail = `status ${status}`;
-    if (status === 429) return { finding: { kind: 'error', code: 'too_many_requests', detail } };
     // The provider refuses a parameter. The only one that a caller controls is the location.
     if (status === 400 || status === 422) return unavailable(detail, 'without-location');
-    if (status >= 500) return unavailable(detail, 'unchanged');
-    if (status !== 200) return unavailable(detail);
+    const cause = causeOfStatus(status);
+    if (status === 429) {
+      report?.failed({ cause: 'rate-limited', reason: detail });
+      return { finding: { kind: 'error', code: 'too_many_requests', detail } };
+    }
+    if (status !== 200) return fails(detail, { cause, retry: status >= 500 ? 'unchanged' : undefined });
     const hits = api.read(parseJson(body));
-    if (hits === undefined) return unavailable('an answer that cannot be read', 'unchanged');
+    if (hits === undefined) {
+      const isPage = /^\s*<(?:!doctype|html)/i.test(body);
+      return fails('an answer that cannot be read', {
+        cause: isPage ? 'not-an-api' : 'unreadable',
+        retry: 'unchanged',
+      });
+    }
+    report?.succeeded();
     const allows = pageFilter(query.domains);
     return { finding: { kind: 'found', hits: hits.filter(({ url }) => url.length <= maxUrl && allows(url)) } };
   }
@@ -79,7 +108,9 @@ export function createProvider(
 type ProviderAnswer =
   | { readonly kind: 'answered'; readonly status: number; readonly body: string }
   /** `reason` is safe to log. */
-  | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause?: DependencyCause | undefined }
+  /** The caller has left. */
+  | { readonly kind: 'aborted' };
 
 /** Calls a provider. Never rejects. Gives up after `timeoutMs`, on an answer that is too large, and when the signal aborts. */
 function callProvider(
@@ -99,9 +130,9 @@ function callProvider(
     resolve(answer);
   }
 
-  const onAbort = (): void => finish({ kind: 'failed', reason: 'aborted' });
+  const onAbort = (): void => finish({ kind: 'aborted' });
   const cancelTimeout = clock.after(timeoutMs, () =>
-    finish({ kind: 'failed', reason: `no answer within ${timeoutMs} ms` }),
+    finish({ kind: 'failed', reason: `no answer within ${timeoutMs} ms`, cause: 'silent' }),
   );
   if (signal.aborted) {
     onAbort();
@@ -118,7 +149,11 @@ function callProvider(
       else pieces.push(piece);
     },
     ended: () => finish({ kind: 'answered', status, body: Buffer.concat(pieces).toString('utf8') }),
-    failed: (reason) => finish({ kind: 'failed', reason }),
+    failed: (reason, found) => {
+      // Envoy names the cause of a connection that it could not make, or writes its flags.
+      const cause = found ?? causeOf({ kind: 'connect', detail: reason });
+      finish({ kind: 'failed', reason, cause: isDependencyCause(cause) ? cause : 'connect-failed' });
+    },
   });
   abort = stream.abort;
   return promise;

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { Cluster } from '../../../core/catalog.ts';
 import type { Clock } from '../../../core/clock.ts';
+import type { DependencyReport } from '../../../core/dependency-cause.ts';
 import { messageOf } from '../../../core/failure.ts';
 import type { Upstream } from '../../core/upstream.ts';
 import type { KeyedProvider, SearchProvider, SearchSetting } from '../../../core/web-search.ts';
@@ -23,7 +24,11 @@ const keyedApis: Readonly<Record<KeyedProvider, () => SearchApi>> = { brave, tav
 /** Opens the provider of a setting. Rejects when its key file cannot be read. */
 export async function openSearch(
   setting: SearchSetting,
-  options: { readonly upstream: Upstream; readonly clock: Clock },
+  options: {
+    readonly upstream: Upstream;
+    readonly clock: Clock;
+    readonly report?: DependencyReport | undefined;
+  },
 ): Promise<OpenSearch> {
   const api = setting.provider === 'searxng' ? searxng(setting.url) : keyedApis[setting.provider]();
   const readKey = setting.provider === 'searxng' ? () => Promise.resolve('') : followKeyFile(setting.keyFile);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { connectCause } from './connect-cause.ts';
+import { causeOfError, connectCause } from './connect-cause.ts';
 
 const early = 'upstream_reset_before_response_started';
 const verify = 'TLS_error:|268435581:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED';
@@ -47,5 +47,22 @@ describe('the cause of a connection that Envoy could not make', () => {
     [undefined, undefined],
   ])('%s', (detail, cause) => {
     expect(connectCause(detail)).toBe(cause);
+  });
+});
+
+describe('the cause of an error of Node', () => {
+  const coded = (code: string, message = ''): Error => Object.assign(new Error(message), { code });
+
+  it.each([
+    [coded('ECONNREFUSED'), 'connection-refused'],
+    [coded('ENOTFOUND'), 'no-such-host'],
+    [new AggregateError([coded('EHOSTUNREACH')]), 'no-route'],
+    [new TypeError('fetch failed', { cause: coded('CERT_HAS_EXPIRED') }), 'certificate-expired'],
+    [coded('ERR_SSL_SOMETHING_ELSE'), 'tls-failed'],
+    [coded('HPE_INVALID_CONSTANT'), 'unreadable'],
+    [new Error('what?'), 'connect-failed'],
+    ['a text', 'connect-failed'],
+  ])('%o', (error, cause) => {
+    expect(causeOfError(error)).toBe(cause);
   });
 });

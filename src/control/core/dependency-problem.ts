@@ -1,0 +1,27 @@
+import {
+  type Dependency,
+  dependencyAction,
+  dependencySays,
+  type FailingDependency,
+} from '../../core/dependency-cause.ts';
+
+/** What is missing while a program fails, and the page about it. */
+const effects: Readonly<Record<Exclude<Dependency, 'database'>, { readonly effect: string; readonly page: string }>> = {
+  valkey: { effect: 'each replica keeps to its share of the limits', page: 'runbooks.md#weirlimitsnotshared' },
+  webhook: { effect: 'alerts wait, and are tried again for a day', page: 'alerts.md#the-webhook' },
+  'web-search': { effect: 'searches fail', page: 'web-search.md#for-operators' },
+  tracing: { effect: 'spans are dropped', page: 'tracing.md#when-the-collector-is-down' },
+  'identity-provider': { effect: 'nobody can sign in with it', page: 'portal.md#with-openid-connect' },
+};
+
+/** The problem of a program that fails. Undefined: the database, whose problem has figures of its own. */
+export function dependencyProblem({ dependency, ...failure }: FailingDependency) {
+  if (dependency === 'database') return undefined;
+  const { effect, page } = effects[dependency];
+  return {
+    object: dependency,
+    kind: dependency === 'valkey' ? ('valkey-down' as const) : ('dependency-failing' as const),
+    problem: `${dependencySays(failure)}: ${effect}.`,
+    action: `${dependencyAction(failure, dependency)}: docs/${page}`,
+  };
+}

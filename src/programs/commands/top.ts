@@ -1,0 +1,91 @@
+import { type Command, Option } from 'commander';
+import { systemClock } from '../../process/clock.ts';
+import { listenForStop } from '../../process/stop-signals.ts';
+import type { TopRowObject } from '../../portal/api/top.ts';
+import { type TrafficGroup, trafficGroups } from '../../telemetry/core/traffic.ts';
+import type { Accounts } from '../../books/store/open-accounts.ts';
+import type { LiveServices } from '../../portal/services.ts';
+import { print } from '../command-line/print.ts';
+import { type Answer, accountsCommand } from './accounts-command.ts';
+import { dataFolder, openServices, serviceOrigins, silentOnes } from './services-asked.ts';
+import { textTable } from './tables.ts';
+
+interface TopOptions {
+  readonly data?: string;
+  readonly by: TrafficGroup;
+  readonly watch?: true;
+}
+
+const watchMs = 2_000;
+const clearScreen = '\u001B[H\u001B[2J';
+
+/** Adds `top` to the command line: who sends the requests of the last minute. */
+export function topCommand(program: Command): void {
+  accountsCommand<TopOptions>(
+    program
+      .command('top')
+      .description(
+        'show who sends the requests of the last minute: requests, refusals, tokens, cost, in flight; from the services of WEIR_SERVICES, else those that run with the data folder',
+      )
+      .addOption(new Option('--by <group>', 'what to group by').choices(trafficGroups).default('key'))
+      .option('--watch', 'show it anew every two seconds, until Ctrl-C'),
+    'refuse',
+    async (accounts, { data, by, watch }) => {
+      const origins = serviceOrigins(data);
+      if (origins.length === 0) throw new Error(`No service runs with the data folder ${dataFolder(data)}.`);
+      const services = await openServices(accounts, origins);
+      const look = () => topNow(services, accounts, by);
+      if (watch === true) await showUntilStopped(look);
+      return look();
+    },
+  );
+}
+
+async function showUntilStopped(look: () => Promise<Answer>): Promise<void> {
+  const { drain, dispose } = listenForStop(process.env);
+  const stopped = Promise.withResolvers<undefined>();
+  drain.addEventListener('abort', () => stopped.resolve(undefined));
+  while (!drain.aborted) {
+    print(`${clearScreen}${(await look()).text}\n`);
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const cancel = systemClock.after(watchMs, () => resolve(undefined));
+    await Promise.race([promise, stopped.promise]);
+    cancel();
+  }
+  dispose();
+}
+
+async function topNow(services: Pick<LiveServices, 'top'>, accounts: Accounts, by: TrafficGroup): Promise<Answer> {
+  const { topOf } = await import('../../portal/top.ts');
+  const answers = await services.top(by);
+  const silent = silentOnes(answers.services);
+  if (answers.data.length === 0) throw new Error(`No answer from ${silent.join(', ')}.`);
+  const rows = await topOf(answers, by, accounts);
+  const missing = silent.length === 0 ? '' : `\nNo answer from ${silent.join(', ')}.`;
+  return { json: rows, text: `${tableOf(rows, by)}${missing}` };
+}
+
+function tableOf(rows: readonly TopRowObject[], by: TrafficGroup): string {
+  if (rows.length === 0) return 'No requests in the last minute.';
+  return textTable(
+    [by.toUpperCase(), '#REQUESTS', '#REFUSED', '#FAILED', '#IN FLIGHT', '#TOKENS', '#USD', 'REFUSALS'],
+    rows.map(({ name, label, requests, refused, failed, in_flight, prompt_tokens, completion_tokens, cost }) => [
+      [name ?? '(others)', ...(label === null ? [] : [label])].join(' '),
+      `${requests}`,
+      `${Object.values(refused).reduce((sum, times) => sum + times, 0)}`,
+      `${failed}`,
+      `${in_flight}`,
+      `${prompt_tokens + completion_tokens}`,
+      cost,
+      refusalsText(refused),
+    ]),
+  );
+}
+
+/** The codes with the most refusals first. */
+function refusalsText(refused: TopRowObject['refused']): string {
+  return Object.entries(refused)
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([code, times]) => `${code} ${times}`)
+    .join(', ');
+}
