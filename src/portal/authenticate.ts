@@ -76,10 +76,7 @@ function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
 /** For a route outside the API, where only tokens count: throws unless the request has one with this right. */
 export async function checkToken(portal: Portal, request: FastifyRequest, right: AccessRight): Promise<void> {
   const identity = await identityOfBearer(portal, request);
-  if (identity === undefined) {
-    const needed = `This needs a token with the right ${right}, of a service account or the admin token`;
-    throw new PortalError(401, `${needed}: \`Authorization: Bearer TOKEN\`.`);
-  }
+  if (identity === undefined) throw refusal('token_missing', { right });
   checkSomewhere(identity, [right]);
 }
 

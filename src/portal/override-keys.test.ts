@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { call, samplePortal } from '../../test/support/sample-portal.ts';
-import { DatabaseDown, type KeyChange, Refusal } from '../books/core/administration.ts';
+import { DatabaseDown, type KeyChange } from '../books/core/administration.ts';
+import { refusal } from '../books/core/operator-refusals.ts';
 import type { KeyBlock } from '../core/key-block.ts';
 import { createKeyOverrides } from './override-keys.ts';
 
@@ -60,7 +61,7 @@ it('logs a status that the database refuses afterwards, and tries it no more', a
   const { override, state, clock, logged } = start();
   state.error = new DatabaseDown('away');
   await override(suspend);
-  state.error = new Refusal('There is no key.', { kind: 'not-found' });
+  state.error = refusal('key_not_found', { id: 'key_a' });
   clock.advance(2_000);
   await expect.poll(() => logged.length).toBe(1);
   clock.advance(2_000);

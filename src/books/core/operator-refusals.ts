@@ -164,7 +164,11 @@ const ofPortal = {
   sign_in_unknown: [401, signIn, 'This is neither the admin token nor a good API key.'],
   key_ended: [401, signIn, 'This key is not active any more, or it has expired.'],
   service_account_ended: [401, tokens, 'The token of the service account "{name}" {why}.'],
-  metrics_token_missing: [401, signIn, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.'],
+  token_missing: [
+    401,
+    signIn,
+    'This needs a token with the right {right}, of a service account or the admin token: `Authorization: Bearer TOKEN`.',
+  ],
   internal_token_missing: [401, api, 'Expected the token of this database.'],
   sign_ins_blocked: [429, strangers, 'Too many sign-ins have failed from this address.'],
   oidc_off: [404, signIn, 'Sign-in with OpenID Connect is not set up (WEIR_OIDC_ISSUER).'],
