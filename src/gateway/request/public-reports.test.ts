@@ -282,6 +282,12 @@ const requests: readonly (readonly [report: string, surface: Surface, fields: Wi
     [{ role: 'user', content: `${stray}Rain.\n\nGo on.` }],
   ],
   [
+    'qwersyk/Newelle/issues/425',
+    'chat',
+    { messages: [{ role: 'function', name: 'look', content: 'Rain.' }, user] },
+    [{ role: 'user', content: 'Result of the tool look:\nRain.\n\nGo on.' }],
+  ],
+  [
     'anthropics/claude-code/issues/3860',
     'messages',
     { messages: [user, toolUse, user] },

@@ -92,7 +92,7 @@ function readPart(part: WirePart): Part {
   }
 }
 
-const readResult = (toolCallId: string, content: AnyContent): HistoryMessage =>
+const readResult = (toolCallId: string, content: AnyContent) =>
   toolResult(
     toolCallId,
     partsOf(content).map((part) => withAlternative(readPart(part))),
@@ -125,7 +125,7 @@ function readMessage(message: ChatMessage): HistoryMessage {
     case 'tool':
       return readResult(message.tool_call_id, message.content);
     case 'function':
-      return readResult(functionCallId(message.name), message.content ?? '');
+      return { ...readResult(functionCallId(message.name), message.content ?? ''), tool: message.name };
     case 'assistant': {
       const { content, refusal, function_call: call } = message;
       // A refusal comes beside the content.
