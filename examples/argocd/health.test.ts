@@ -73,6 +73,8 @@ const states: readonly (readonly [kind: string, others: readonly Said[], health:
   ['Backend', [], 'Healthy', ''],
   ['Backend', [['Healthy', 'True', 'NothingFailed', 'no health check is declared']], 'Healthy', ''],
   ['Backend', [['Healthy', 'True', 'SomeEndpointsFail', '7 of 8']], 'Healthy', 'Healthy: SomeEndpointsFail: 7 of 8'],
+  ['Backend', [['Healthy', 'True', 'DiffersFromManifest', 'm']], 'Healthy', 'Healthy: DiffersFromManifest: m'],
+  ['Backend', [['Healthy', 'Unknown', 'NotTried', 'm']], 'Healthy', 'Healthy: NotTried: m'],
   ['Backend', [['Accepted', 'False', 'Invalid', 'spec.tls: no']], 'Degraded', 'Accepted: Invalid: spec.tls: no'],
   ['Backend', [['Accepted', 'False', 'SecretNotUsable', 'none']], 'Degraded', 'Accepted: SecretNotUsable: none'],
   ...['EnvoyRefused', 'ServiceNotUsable', 'InferencePoolNotUsable', 'LastGoodServes', 'NotAccepted'].map(
