@@ -261,6 +261,41 @@ test('a refused request is told from the ledger after the service was killed, by
   await expect.poll(answers, { interval: 200 }).toBe(200);
 });
 
+test.each(['SIGTERM', 'SIGKILL'] as const)(
+  'a failed request names its code, its attempts and their causes after the service ended by %s',
+  async (signal) => {
+    alpha.set({ status: 401 });
+    beta.set({ status: 500, errorJson: { error: { message: 'CUDA out of memory.', type: 'InternalServerError' } } });
+    const id = await finish(ask('broken'), `explain-after-${signal}`);
+    const before = await explain(id);
+    const pid = weir.pid('service');
+    process.kill(pid, signal);
+    const isBack = async (): Promise<boolean> => {
+      try {
+        return weir.pid('service') !== pid && (await fetch(weir.opsUrl)).ok;
+      } catch {
+        return false;
+      }
+    };
+    await expect.poll(isBack, { interval: 200 }).toBe(true);
+    for (const request of [id, before.story.id]) {
+      const { story, text } = await explain(request);
+      expect(story).toMatchObject({
+        ...{ id: before.story.id, source: 'ledger', outcome: 'failed' },
+        failure: { code: 'attempts_failed', status: 502 },
+        attempts: [
+          { endpoint: `127.0.0.1:${alpha.port}`, fault: { status: 401, cause: 'credential-refused' } },
+          { endpoint: `127.0.0.1:${beta.port}`, fault: { status: 500, cause: 'out-of-memory' } },
+        ],
+      });
+      expect(story.attempts?.map(({ fault }) => fault)).toEqual(before.story.attempts?.map(({ fault }) => fault));
+      expect(text).toContain('The caller got attempts_failed (HTTP 502)');
+      expect(text).toMatch(/it refuses the credential \(HTTP 401/);
+      expect(text).toMatch(/it ran out of memory \(HTTP 500/);
+    }
+  },
+);
+
 test('a request that nobody knows is refused, and says who was asked', async () => {
   const { code, stderr } = await runWeir(['explain', 'nothing', '--data', weir.data]);
   expect(code).toBe(1);
