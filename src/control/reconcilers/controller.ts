@@ -121,7 +121,9 @@ export function startController(options: ControllerOptions): Controller {
         // The API server removes an object with its last finalizer.
         if (finalizers.length === 0) return;
       }
-      if (differs) {
+      // The write of the finalizers may have taken longer than this replica's lease lasts.
+      if (finalizers !== undefined && !isLeading()) isSettled = false;
+      else if (differs) {
         await write.status(object, status);
         overlays.wrote(object, status);
         for (const event of statusEvents(before, after)) write.event(object, event);
