@@ -1,5 +1,6 @@
 import type { Surface } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import type { ClusterEvent, ClusterPlan } from './cluster/cluster-events.ts';
 import type { DiskTrouble } from './disk.ts';
 
 /** How the provider of web search answers a query. `fails-once`: the second try is good. */
@@ -145,7 +146,7 @@ export type FaultEvent =
       readonly forMs: number;
     };
 
-export type WorldEvent = RequestEvent | OperatorEvent | FaultEvent;
+export type WorldEvent = RequestEvent | OperatorEvent | FaultEvent | ClusterEvent;
 
 /** A world, and everything that happens in it from outside. The same plan gives the same log. */
 export interface WorldPlan {
@@ -166,6 +167,8 @@ export interface WorldPlan {
   readonly endpointPlaces?: number;
   /** How long rows are kept. Absent: longer than the world lasts. */
   readonly retentionHours?: number;
+  /** Absent: the services follow no cluster. */
+  readonly cluster?: ClusterPlan;
   readonly events: readonly WorldEvent[];
 }
 

@@ -346,6 +346,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
         const { invariant, text, tightened } = world.faults[seenFaults]!;
         if (tightened === world.tightened || tightened === undefined) violate(invariant, text);
       }
+      for (const fault of world.cluster?.faults() ?? []) violate('cluster', fault);
     },
     checkBooks,
     checkRest,

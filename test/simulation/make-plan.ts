@@ -4,6 +4,7 @@ import { type Chance, pick, seededChance } from '../programmable-engine/chance.t
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import type { FaultEvent, OperatorEvent, RequestEvent, SearchWish, WorldEvent, WorldPlan } from './events.ts';
 import { revokedKeys } from './accounts.ts';
+import { clusterOf } from './cluster/cluster-events.ts';
 import { pairsOf } from './pairs.ts';
 import { placedEvents } from './placed-requests.ts';
 import {
@@ -304,8 +305,10 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
     const correction = { workspace: Math.floor(chance() * 3), share: 1, forMs: 1_000 } as const;
     events.push({ kind: 'correction', at: moment(asked, length, chance), ...correction });
   }
+  const { happenings, ...cluster } = clusterOf({ seed, hours, services });
+  events.push(...happenings);
   return {
-    ...{ seed, hours, services, startsAt, ...kept, ...rareStore(rare, chance), ...rarePlaces(rare, chance) },
+    ...{ seed, hours, services, startsAt, ...kept, ...rareStore(rare, chance), ...rarePlaces(rare, chance), ...cluster },
     ...{ valkey: services > 1 || chance() < 0.3, responses },
     searchProvider: chance() < 0.75 ? 'none' : one(searchTroubles, chance),
     events: events.toSorted((first, second) => first.at - second.at),

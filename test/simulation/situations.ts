@@ -99,6 +99,7 @@ function openedBy(event: WorldEvent): { readonly state: OpenState; readonly forM
     case 'budget':
     case 'expiry':
     case 'rotate':
+    case 'cluster':
       return undefined;
   }
 }

@@ -3,6 +3,7 @@ import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import type { KeyPlan } from './accounts.ts';
 import type { Call } from './caller.ts';
 import type { MadeCatalog } from './check-catalog.ts';
+import type { SimulatedCluster } from './cluster/cluster.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import type { SimulatedEngine } from './engines.ts';
@@ -63,6 +64,7 @@ export interface World {
   readonly services: readonly (SimulatedService | undefined)[];
   readonly engines: ReadonlyMap<string, SimulatedEngine>;
   readonly valkey: SimulatedValkey | undefined;
+  readonly cluster: SimulatedCluster | undefined;
   readonly disk: Disk;
   /** The database is a file on the disk, and not a server. */
   readonly isOnDisk: boolean;

@@ -5,6 +5,7 @@ import { promised, unknownKey } from './accounts.ts';
 import { call, type Call } from './caller.ts';
 import { createEndpointList, enginesOf, pace, snapshotWith, windows } from './catalog.ts';
 import type { MadeCatalog } from './check-catalog.ts';
+import { createCluster } from './cluster/cluster.ts';
 import { earlierAnswer } from './earlier-answer.ts';
 import type { Spell, World, WorldFault, WorldKey } from './world-view.ts';
 import type { SeenAttempt } from './check-attempts.ts';
@@ -96,6 +97,13 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     waitingRows: () => services.reduce((sum, service) => sum + (service?.store()?.waiting() ?? 0), 0),
   });
 
+  const cluster =
+    plan.cluster &&
+    createCluster({
+      plan: { ...plan, cluster: plan.cluster },
+      ...{ scheduler, spells, isCut: (number) => scheduler.now() < (cutUntil[number] ?? 0) },
+    });
+
   function disturb(fromMs: number, untilMs: number): void {
     spells.push([fromMs, untilMs]);
   }
@@ -135,6 +143,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       note: (text) => log.write(`service-${number}.${starts} ${text}`),
       occurred: situations.occurred,
     });
+    cluster?.started(number, program);
   }
 
   function kill(number: number): void {
@@ -231,6 +240,9 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       case 'workspace-status':
         void operator.operate(event);
         return;
+      case 'cluster':
+        cluster?.happen(event);
+        return;
       case 'kill':
       case 'dies':
       case 'restart':
@@ -299,7 +311,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
                 waitForEnd();
                 return;
               }
-              void service.close().then(() => {
+              void Promise.all([cluster?.leave(program), service.close()]).then(() => {
                 log.write(`${program.name} has ended`);
                 program.kill();
                 if (programs[number] === program) programs[number] = undefined;
@@ -383,7 +395,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   return {
     situations: situations.all,
     isOnDisk: database.observer === undefined,
-    ...{ plan, scheduler, services, engines, valkey, disk, calls, outcomes, attempts, spells, engineSpells },
+    ...{ plan, scheduler, services, engines, valkey, cluster, disk, calls, outcomes, attempts, spells, engineSpells },
     ...{ search, rounds, searchSpells, pauses, catalogs, faults, promised },
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     database: () => database.observer ?? operator.database(),
