@@ -308,7 +308,16 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   const { happenings, ...cluster } = clusterOf({ seed, hours, services });
   events.push(...happenings);
   return {
-    ...{ seed, hours, services, startsAt, ...kept, ...rareStore(rare, chance), ...rarePlaces(rare, chance), ...cluster },
+    ...{
+      seed,
+      hours,
+      services,
+      startsAt,
+      ...kept,
+      ...rareStore(rare, chance),
+      ...rarePlaces(rare, chance),
+      ...cluster,
+    },
     ...{ valkey: services > 1 || chance() < 0.3, responses },
     searchProvider: chance() < 0.75 ? 'none' : one(searchTroubles, chance),
     events: events.toSorted((first, second) => first.at - second.at),

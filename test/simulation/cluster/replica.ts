@@ -126,6 +126,8 @@ export function startReplica({ number, program, wire, envoy, chance, note }: Rep
         refused: isActive ? undefined : refused().get(cluster.name),
         unreachable: isActive ? unreachableBy(counts) : undefined,
         failing: undefined,
+        isUntried: false,
+        differs: undefined,
         endpoints: isActive ? { ...counts, trouble } : undefined,
       };
       return [cluster.backend, observed] as const;
