@@ -5,10 +5,14 @@ export interface MutatedFolder {
   readonly tests: readonly string[];
 }
 
-const below = (folder: string) => ({
-  sources: [`${folder}/*.ts`, `!${folder}/*.test.ts`],
-  tests: [`${folder}/*.test.ts`],
+const below = (folder: string, depth = '*') => ({
+  sources: [`${folder}/${depth}.ts`, `!${folder}/${depth}.test.ts`],
+  tests: [`${folder}/${depth}.test.ts`],
 });
+const all = '**/*';
+/** Tests that measure their process, or start threads: these run the code as it is, and take seconds. */
+const without = (tests: readonly string[], names: string): readonly string[] =>
+  tests.map((pattern) => pattern.replace(/\*\.test\.ts$/, `!(${names}).test.ts`));
 
 export const mutatedFolders: readonly MutatedFolder[] = [
   { name: 'metering', ...below('src/gateway/metering') },
@@ -41,7 +45,38 @@ export const mutatedFolders: readonly MutatedFolder[] = [
   {
     name: 'accounts',
     sources: below('src/books/accounts').sources,
-    // Without those that measure time, and those that start threads: these run the code as it is, and take seconds.
-    tests: ['src/books/accounts/!(key-timing|shared-secret|reported-reservations).test.ts'],
+    tests: without(below('src/books/accounts').tests, 'key-timing|shared-secret|reported-reservations'),
+  },
+  { name: 'dispatch', ...below('src/gateway/dispatch', all) },
+  { name: 'routing', ...below('src/gateway/routing', all) },
+  { name: 'limits', ...below('src/gateway/{rate-limits,admission}') },
+  {
+    name: 'dialects',
+    sources: below('src/gateway/dialects', all).sources,
+    tests: [...without(below('src/gateway/dialects', all).tests, 'hostile-answers'), 'test/golden/*.test.ts'],
+  },
+  { name: 'catalog', ...below('src/control/catalog', all) },
+  {
+    name: 'control',
+    sources: [...below('src/control', all).sources, '!src/control/catalog/**'],
+    tests: without(below('src/control', all).tests, 'problems-file|observe-catalog|parse-in-worker'),
+  },
+  {
+    name: 'journal',
+    sources: [
+      ...below('src/books/databases', all).sources,
+      ...['worker-loop', 'worker-recovery', 'worker-rules', 'worker-state', 'worker-hold', 'run-store'].map(
+        (file) => `src/books/store/${file}.ts`,
+      ),
+    ],
+    tests: [...below('src/books/databases', all).tests, 'src/books/store/{worker-loop,worker-hold,durability}.test.ts'],
+  },
+  {
+    name: 'ledger',
+    sources: [
+      ...below('src/books/ledger').sources,
+      '!src/books/ledger/{settle-batch,usage-rollup,stored-request,ledger-names,kept-since}.ts',
+    ],
+    tests: below('src/books/ledger').tests,
   },
 ];

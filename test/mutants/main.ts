@@ -1,9 +1,13 @@
 /** Changes the code that counts money in small ways, and lists the changes that no test notices. */
+import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
+import { join, matchesGlob, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type MutatedFolder, mutatedFolders } from './folders.ts';
+import { secondPass } from './second-pass.ts';
+import { changedLines } from './support/changed-lines.ts';
+import type { Mutant } from './support/mutants.ts';
 
 /** The part of Stryker that is used. Its own types are not there when the code is checked: see package.json. */
 interface StrykerModule {
@@ -12,17 +16,18 @@ interface StrykerModule {
   };
 }
 
-interface Mutant {
-  readonly status: string;
-  readonly fileName: string;
-  readonly mutatorName: string;
-  readonly replacement: string;
-  readonly location: { readonly start: { readonly line: number; readonly column: number } };
-}
-
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { concurrency: { type: 'string', default: '2' } },
+  options: {
+    concurrency: { type: 'string', default: '2' },
+    // Only what the branch has changed since this commit, or since it left `main`.
+    changed: { type: 'boolean', default: false },
+    since: { type: 'string' },
+    // What is not found then meets the simulation.
+    second: { type: 'boolean', default: false },
+    worlds: { type: 'string', default: '12' },
+    tries: { type: 'string', default: '3' },
+  },
 });
 
 /** Results are kept here. The next run tests only what has changed since: see docs/reference/mutants.md. */
@@ -30,6 +35,18 @@ const kept = join('.weir', 'mutants');
 const installed = createRequire(join(import.meta.dirname, 'stryker', 'package.json'));
 const pathOf = (name: string): string => pathToFileURL(installed.resolve(name)).href;
 const { Stryker } = (await import(pathOf('@stryker-mutator/core'))) as StrykerModule;
+
+const git = (...args: readonly string[]): string => execFileSync('git', args, { encoding: 'utf8' });
+
+/** The lines of a folder that were changed, as Stryker selects them. */
+function changedIn({ sources }: MutatedFolder, diff: string): readonly string[] {
+  const [taken, left] = [sources.filter((one) => !one.startsWith('!')), sources.filter((one) => one.startsWith('!'))];
+  return [...changedLines(diff)].flatMap(([file, ranges]) => {
+    const isIn = (patterns: readonly string[]): boolean =>
+      patterns.some((one) => matchesGlob(file, one.replace(/^!/, '')));
+    return isIn(taken) && !isIn(left) ? ranges.map(([from, to]) => `${file}:${from}-${to}`) : [];
+  });
+}
 
 function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly Mutant[]> {
   process.env['WEIR_MUTANTS_TESTS'] = tests.join(' ');
@@ -40,16 +57,15 @@ function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly 
     vitest: { configFile: 'test/mutants/vitest.config.ts', related: false, pool: 'threads' },
     coverageAnalysis: 'perTest',
     concurrency: Number(values.concurrency),
-    incremental: true,
+    incremental: !values.changed,
     incrementalFile: join(kept, `${name}.json`),
     tempDirName: join(kept, `${name}.tmp`),
     // Stryker would read it with the API of TypeScript, which the native compiler does not have.
     tsconfigFile: 'none',
     // The copy that is mutated needs nothing else.
     ignorePatterns: [
-      '*',
-      ...['/src', '/src/**', '/test', '/test/support', '/test/support/*.ts'].map((path) => `!${path}`),
-      ...['/test/mutants', '/test/mutants/*.ts', '/package.json', '/tsconfig.json'].map((path) => `!${path}`),
+      ...['*', '!/src', '!/src/**', '!/test', '!/test/**', '/test/mutants/stryker', '!/envoy', '!/envoy/**'],
+      ...['!/package.json', '!/tsconfig.json'],
     ],
     reporters: ['progress-append-only'],
     // A mutant that loops is ended by its number of iterations. Time ends those that block their thread.
@@ -61,21 +77,37 @@ function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly 
 const found = new Set(['Killed', 'Timeout']);
 const alive = new Set(['Survived', 'NoCoverage']);
 
-const wanted = mutatedFolders.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-if (wanted.length === 0) {
+const named = mutatedFolders.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+if (named.length === 0) {
   const names = mutatedFolders.map(({ name }) => name).join(', ');
   throw new Error(`There is no folder ${positionals.join(', ')}. Expected one of ${names}.`);
 }
+const say = (line: string): void => console.log(line);
+const write = ({ fileName, location: { start }, mutatorName, replacement }: Mutant): string =>
+  `${relative('', fileName)}:${start.line}:${start.column} ${mutatorName}: ${replacement}`;
+const share = (part: number, whole: number): string => ((part / whole) * 100).toFixed(1);
+
+const diff = values.changed
+  ? git('diff', '--unified=0', '--no-color', values.since ?? git('merge-base', 'main', 'HEAD').trim(), '--', 'src')
+  : undefined;
+const wanted = diff === undefined ? named : named.map((folder) => ({ ...folder, sources: changedIn(folder, diff) }));
 for (const folder of wanted) {
+  if (folder.sources.length === 0) continue;
   const mutants = await testMutants(folder);
   const killed = mutants.filter(({ status }) => found.has(status));
   const survivors = mutants.filter(({ status }) => alive.has(status));
   const count = killed.length + survivors.length;
-  const score = ((killed.length / count) * 100).toFixed(1);
-  console.log(`\n${folder.name}: ${count} mutants, ${survivors.length} survive, score ${score} %`);
-  for (const { fileName, location, mutatorName, replacement } of survivors) {
-    console.log(
-      `  ${relative('', fileName)}:${location.start.line}:${location.start.column} ${mutatorName}: ${replacement}`,
-    );
-  }
+  say(`\n${folder.name}: ${count} mutants, ${survivors.length} survive, score ${share(killed.length, count)} %`);
+  for (const mutant of survivors) say(`  ${write(mutant)}`);
+  if (!values.second || survivors.length === 0) continue;
+  const pass = secondPass(
+    survivors.map((mutant) => ({ ...mutant, fileName: relative('', mutant.fileName) })),
+    { folder: kept, worlds: Number(values.worlds), tries: Number(values.tries), say },
+  );
+  say(`${folder.name}: score ${share(killed.length + pass.noticed.length, count)} % with the simulation, which finds`);
+  for (const { mutant, seed, says } of pass.noticed) say(`  ${write(mutant)}\n    seed ${seed}: ${says.slice(0, 160)}`);
+  say(`reached by no world: ${pass.unreached.length}`);
+  for (const mutant of pass.unreached) say(`  ${write(mutant)}`);
+  say(`alive: ${pass.alive.length}`);
+  for (const mutant of pass.alive) say(`  ${write(mutant)}`);
 }
