@@ -218,6 +218,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'files.filling': Math.round(openFiles.begin / percent),
   'files.filling-end': Math.round(openFiles.end / percent),
   'certificate.days': certificateDays,
+  'certificate.ends': thresholdOf('WeirCertificateEnds') ?? 0,
 
   'web-search.searches': from('gateway/web-search/next-step.ts', 'maxSearches'),
   'web-search.pages': from('gateway/web-search/fit-sources.ts', 'maxPages'),

@@ -76,9 +76,11 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirAway',
-    expr: 'absent(weir_build_info)',
+    // A service that was scraped within a day, so that other programs of the same job do not count.
+    expr: 'up == 0 and on (namespace, job, instance) last_over_time(weir_build_info[1d]) or absent(weir_build_info)',
     ...{ for: '2m', severity: 'page' },
-    summary: 'No service of Weir is scraped.',
+    summary:
+      '{{ with $labels.instance }}The service {{ . }} cannot be scraped any more.{{ else }}No service of Weir is scraped.{{ end }}',
   },
   {
     name: 'WeirOverloaded',
@@ -152,6 +154,14 @@ export const alerts: readonly Alert[] = [
     threshold: thresholds.certificateDays,
     ...{ for: '1m', severity: 'ticket' },
     summary: 'A certificate of Envoy expires in {{ $value }} days.',
+  },
+  {
+    name: 'WeirCertificateEnds',
+    // Envoy reports 0 for a certificate that has expired.
+    expr: `min by (namespace) (envoy_server_days_until_first_cert_expiring) < THRESHOLD`,
+    threshold: 3,
+    ...{ for: '1m', severity: 'page' },
+    summary: 'A certificate of Envoy has {{ $value }} days left; with 0 it expires today, or has expired.',
   },
   {
     name: 'WeirDiskFilling',

@@ -46,7 +46,18 @@ export const ruleCases: Readonly<Record<string, RuleCase>> = {
     quiet: [4, 10, 40],
   },
   WeirObjectRefused: gauge('weir_problems{kind="object-refused"}', 0, 2),
-  WeirAway: { series: { weir_build_info: '1+0x4 _x20 1+0x19' }, fires: 20, quiet: [4, 40] },
+  // One of three replicas, beside another program that was never one.
+  WeirAway: {
+    series: {
+      'up{job="weir", instance="a"}': '1+0x60',
+      'up{job="weir", instance="b"}': '1+0x4 0+0x19 1+0x19',
+      'up{job="weir", instance="other"}': '0+0x60',
+      'weir_build_info{job="weir", instance="a"}': '1+0x60',
+      'weir_build_info{job="weir", instance="b"}': '1+0x4 _x20 1+0x19',
+    },
+    fires: 20,
+    quiet: [4, 40],
+  },
   WeirOverloaded: counter('weir_limit_refusals_total{limit="queue"}'),
   WeirLedgerAway: gauge('weir_ledger_database{state="away"}', 0, 1),
   WeirJournalFilling: {
@@ -70,6 +81,7 @@ export const ruleCases: Readonly<Record<string, RuleCase>> = {
   WeirNoLeader: gauge('weir_controller_leader', 1, 0),
   WeirEnvoyDoesNotFollow: gauge('weir_xds_unanswered_seconds', 0, 45),
   WeirCertificateExpires: gauge('envoy_server_days_until_first_cert_expiring', 80, 5),
+  WeirCertificateEnds: gauge('envoy_server_days_until_first_cert_expiring', 5, 0),
   WeirDiskFilling: {
     series: { weir_data_disk_free_bytes: '50+0x4 5+0x19 50+0x19', weir_data_disk_size_bytes: '100+0x60' },
     fires: 22,
