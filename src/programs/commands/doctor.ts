@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Diagnosis, DoctorQuestion } from '../../core/diagnosis.ts';
 import type { DatabaseLocation } from '../../books/databases/database.ts';
 import { checkManifests, checkManifestText, problemLine } from '../../control/reconcilers/check-manifests.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { isStdin, readInput } from '../command-line/read-input.ts';
 import { endpointsFromHere, examine } from '../serve/examine.ts';
 import { type Answer, databaseCommand } from './accounts-command.ts';
@@ -57,9 +58,7 @@ async function fromServices(
 ): Promise<readonly Diagnosis[]> {
   const origins = serviceOrigins(data);
   if (origins.length === 0) {
-    throw new Error(
-      `No service runs with the data folder ${dataFolder(data)}. Name a folder with --data, or manifests with --manifests.`,
-    );
+    throw refusal('no_program_runs', { folder: dataFolder(data) });
   }
   const { openAccounts } = await import('../../books/store/open-accounts.ts');
   const accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
@@ -68,7 +67,7 @@ async function fromServices(
       await openServices(accounts, origins, timeoutMs[question.depth])
     ).doctor(question);
     const [first] = found;
-    if (first === undefined) throw new Error(`No service answers: ${silentOnes(services).join('; ')}`);
+    if (first === undefined) throw refusal('no_program_answers', { programs: silentOnes(services).join('; ') });
     if (first.said.error !== undefined) throw new Error(first.said.error);
     return first.said.diagnoses ?? [];
   } finally {

@@ -6,14 +6,20 @@ import { type TrafficGroup, trafficGroups } from '../../telemetry/core/traffic.t
 import type { Accounts } from '../../books/store/open-accounts.ts';
 import type { LiveServices } from '../../portal/services.ts';
 import { print } from '../command-line/print.ts';
-import { type Answer, accountsCommand } from './accounts-command.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
+import { accountsCommand } from './accounts-command.ts';
 import { dataFolder, openServices, serviceOrigins, silentOnes } from './services-asked.ts';
-import { textTable } from './tables.ts';
+import { type TableWidth, textTable } from './tables.ts';
 
 interface TopOptions {
   readonly data?: string;
   readonly by: TrafficGroup;
   readonly watch?: true;
+}
+
+interface TopAnswer {
+  readonly json: readonly TopRowObject[];
+  readonly text: (width: TableWidth) => string;
 }
 
 const watchMs = 2_000;
@@ -32,7 +38,7 @@ export function topCommand(program: Command): void {
     'refuse',
     async (accounts, { data, by, watch }) => {
       const origins = serviceOrigins(data);
-      if (origins.length === 0) throw new Error(`No service runs with the data folder ${dataFolder(data)}.`);
+      if (origins.length === 0) throw refusal('no_program_runs', { folder: dataFolder(data) });
       const services = await openServices(accounts, origins);
       const look = () => topNow(services, accounts, by);
       if (watch === true) await showUntilStopped(look);
@@ -41,12 +47,12 @@ export function topCommand(program: Command): void {
   );
 }
 
-async function showUntilStopped(look: () => Promise<Answer>): Promise<void> {
+async function showUntilStopped(look: () => Promise<TopAnswer>): Promise<void> {
   const { drain, dispose } = listenForStop(process.env);
   const stopped = Promise.withResolvers<undefined>();
   drain.addEventListener('abort', () => stopped.resolve(undefined));
   while (!drain.aborted) {
-    print(`${clearScreen}${(await look()).text}\n`);
+    print(`${clearScreen}${(await look()).text('fit')}\n`);
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const cancel = systemClock.after(watchMs, () => resolve(undefined));
     await Promise.race([promise, stopped.promise]);
@@ -55,17 +61,17 @@ async function showUntilStopped(look: () => Promise<Answer>): Promise<void> {
   dispose();
 }
 
-async function topNow(services: Pick<LiveServices, 'top'>, accounts: Accounts, by: TrafficGroup): Promise<Answer> {
+async function topNow(services: Pick<LiveServices, 'top'>, accounts: Accounts, by: TrafficGroup): Promise<TopAnswer> {
   const { topOf } = await import('../../portal/top.ts');
   const answers = await services.top(by);
   const silent = silentOnes(answers.services);
-  if (answers.data.length === 0) throw new Error(`No answer from ${silent.join(', ')}.`);
+  if (answers.data.length === 0) throw refusal('no_program_answers', { programs: silent.join(', ') });
   const rows = await topOf(answers, by, accounts);
   const missing = silent.length === 0 ? '' : `\nNo answer from ${silent.join(', ')}.`;
-  return { json: rows, text: `${tableOf(rows, by)}${missing}` };
+  return { json: rows, text: (width) => `${tableOf(rows, by, width)}${missing}` };
 }
 
-function tableOf(rows: readonly TopRowObject[], by: TrafficGroup): string {
+function tableOf(rows: readonly TopRowObject[], by: TrafficGroup, width: TableWidth): string {
   if (rows.length === 0) return 'No requests in the last minute.';
   return textTable(
     [by.toUpperCase(), '#REQUESTS', '#REFUSED', '#FAILED', '#IN FLIGHT', '#TOKENS', '#USD', 'REFUSALS'],
@@ -79,6 +85,7 @@ function tableOf(rows: readonly TopRowObject[], by: TrafficGroup): string {
       cost,
       refusalsText(refused),
     ]),
+    width,
   );
 }
 
