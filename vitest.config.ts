@@ -19,7 +19,7 @@ const withProcesses = {
 
 const ofUnits = [
   '{src,examples,bench}/**/*.test.ts',
-  'test/{golden,lint,programmable-engine,runner,simulation,support}/**/*.test.ts',
+  'test/{golden,lint,play,programmable-engine,runner,simulation,support}/**/*.test.ts',
   'test/*/support/**/*.test.ts',
 ];
 

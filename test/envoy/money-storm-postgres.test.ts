@@ -1,56 +1,70 @@
 // @suite long
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStormAccounts } from './support/money-storm/storm-accounts.ts';
-import { expectEveryKind } from './support/money-storm/storm-kinds-seen.ts';
-import { startStormWorld, type StormWorld } from './support/money-storm/storm-world.ts';
+import { databaseLocation } from '../../src/books/databases/database-location.ts';
+import { exportBeside } from '../play/exports.ts';
+import { settleOldRequests } from '../play/old-requests.ts';
+import { playPlan } from '../play/play.ts';
+import { type PlayedProcesses, startPlayedProcesses } from '../play/played-processes.ts';
+import { type Happening, makeRealPlan } from '../play/real-plan.ts';
+import { expectStorm, stormReport } from '../play/storm.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 
 let server: Postgres;
 let valkey: TestValkey;
-let env: Readonly<Record<string, string>>;
-let world: StormWorld;
+let env: { readonly WEIR_DATABASE_URL: string; readonly WEIR_VALKEY_URL: string };
+let processes: PlayedProcesses;
 
 beforeAll(async () => {
   [server, valkey] = await Promise.all([startPostgres(), startValkey()]);
   env = { WEIR_DATABASE_URL: await server.database('storm'), WEIR_VALKEY_URL: valkey.url };
-  world = await startStormWorld(2, env);
+  processes = await startPlayedProcesses(2, env);
 });
 afterAll(async () => {
-  await world.close();
+  await processes.close();
   await Promise.all([server.close(), valkey.close()]);
 });
 
-const requests = 10_000;
+const kill = (service: number): Happening[1] => ({ kind: 'kill', service, downMs: 0 });
+const away: Happening[1] = { kind: 'locked', forMs: 3_000 };
+const happens: readonly Happening[] = [
+  [0.05, kill(0)],
+  [0.12, away],
+  [0.3, kill(1)],
+  // The next life finds its journal, and a database that is still away.
+  [0.44, away],
+  [0.46, kill(0)],
+  [0.62, { kind: 'valkey', trouble: 'away', forMs: 2_000 }],
+  [0.78, away],
+  [0.88, { kind: 'valkey', trouble: 'slow', forMs: 1_000 }],
+  [0.95, kill(1)],
+];
 
 test('a storm on PostgreSQL, two services killed by turns and the server gone again and again, leaves books that balance', async () => {
-  const accounts = await openStormAccounts({ flags: [], env });
-  const tallies = await world.storm({
-    ...{ name: 'PostgreSQL', requests, seed: 7, accounts, outages: 4 },
-    disasters: async ({ until, served }) => {
-      const part = requests / 11;
-      for (const round of [0, 1, 2, 3]) {
-        const replica = round % 2;
-        await until(part * (2 * round + 1));
-        world.kill(replica);
-        await served(replica);
-        await until(part * (2 * round + 2));
+  const location = databaseLocation({ url: env.WEIR_DATABASE_URL });
+  const countOld = await settleOldRequests(location);
+  const plan = makeRealPlan({ seed: 7, requests: 1_500, services: 2, perSecond: 30, happens });
+  let outages = 0;
+  let exports = 0;
+  const played = await playPlan(
+    plan,
+    {
+      ...{ ...processes, location, valkey },
+      takeDatabase: async () => {
         // As a crash ends it, and as an operator does.
-        await (round < 2 ? server.kill() : server.stop());
-        await world.untilDatabase('away');
-        // Some requests come and go meanwhile, on the journals.
-        await until(part * (2 * round + 2) + 250);
-        if (round === 1) await valkey.kill();
-        // The next life finds its journal, and a database that is still away.
-        if (round % 2 === 1) world.kill(1 - replica);
-        await server.start();
-        if (round === 1) await valkey.start();
-        await Promise.all([served(0), served(1)]);
-        await world.untilDatabase('here');
-        await accounts.correct();
-      }
+        await (outages % 2 === 0 ? server.kill() : server.stop());
+        outages += 1;
+        return server.start;
+      },
     },
-  });
-  expectEveryKind(tallies);
-  expect(tallies.get('turned away')?.sent).toBeGreaterThan(0);
+    async (isOver) => {
+      exports = await exportBeside(`ws0-${plan.seed}`, { location, flags: [], env }, isOver);
+    },
+  );
+  console.log(stormReport('PostgreSQL', played));
+  expectStorm(played);
+  expect(outages).toBe(3);
+  expect(exports).toBeGreaterThan(2);
+  // Retention has run in services that were killed in the middle of it.
+  await expect.poll(countOld, { timeout: 120_000, interval: 1_000 }).toBe(0);
 }, 600_000);

@@ -3,24 +3,27 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStormAccounts } from './support/money-storm/storm-accounts.ts';
-import { expectEveryKind } from './support/money-storm/storm-kinds-seen.ts';
-import { startStormWorld, type StormWorld } from './support/money-storm/storm-world.ts';
+import { exportBeside } from '../play/exports.ts';
+import { settleOldRequests } from '../play/old-requests.ts';
+import { playPlan } from '../play/play.ts';
+import { type PlayedProcesses, startPlayedProcesses } from '../play/played-processes.ts';
+import { type Happening, makeRealPlan } from '../play/real-plan.ts';
+import { expectStorm, stormReport } from '../play/storm.ts';
 
-let world: StormWorld;
+let processes: PlayedProcesses;
 
 beforeAll(async () => {
-  world = await startStormWorld(1);
+  processes = await startPlayedProcesses(1);
 });
-afterAll(() => world.close());
+afterAll(() => processes.close());
 
 /** Has the file locked for writing, so that nothing can be settled, until it is called. */
-async function lockDatabase(file: string): Promise<() => void> {
+async function lockDatabase(file: string): Promise<() => Promise<void>> {
   const database = new DatabaseSync(file, { timeout: 0 });
   for (;;) {
     try {
       database.exec('begin exclusive');
-      return () => database.close();
+      return async () => database.close();
     } catch {
       // The service is writing just now.
       await pause(3);
@@ -28,41 +31,39 @@ async function lockDatabase(file: string): Promise<() => void> {
   }
 }
 
-const requests = 10_000;
+const kill: Happening[1] = { kind: 'kill', service: 0, downMs: 0 };
+const locked: Happening[1] = { kind: 'locked', forMs: 3_000 };
+const happens: readonly Happening[] = [
+  [0.05, kill],
+  [0.12, locked],
+  [0.3, kill],
+  // The next life finds the journal, and a database that is still away.
+  [0.44, locked],
+  [0.46, kill],
+  [0.62, { kind: 'engine', engine: 'a1', state: 'refuses', forMs: 2_000 }],
+  [0.68, { kind: 'pause', service: 0, forMs: 800 }],
+  [0.78, locked],
+  [0.8, { kind: 'search', trouble: 'fails', forMs: 2_000 }],
+  [0.9, kill],
+];
 
 test('a storm on SQLite, its service killed and its database away again and again, leaves books that balance', async () => {
-  const { data = '' } = world.gateways[0] ?? {};
-  const accounts = await openStormAccounts({ flags: ['--data', data], env: {} });
-  const away = async (meanwhile: () => Promise<void>): Promise<void> => {
-    const unlock = await lockDatabase(join(data, 'weir.db'));
-    try {
-      await world.untilDatabase('away');
-      await meanwhile();
-    } finally {
-      unlock();
-    }
-  };
-  const tallies = await world.storm({
-    ...{ name: 'SQLite', requests, seed: 6, accounts, outages: 4 },
-    disasters: async ({ until, served }) => {
-      const part = requests / 11;
-      for (const round of [0, 1, 2, 3]) {
-        await until(part * (2 * round + 1));
-        world.kill(0);
-        await served(0);
-        await until(part * (2 * round + 2));
-        // Some requests come and go meanwhile, on the journal.
-        await away(async () => {
-          await until(part * (2 * round + 2) + 250);
-          // The next life finds the journal, and a database that is still away.
-          if (round % 2 === 1) world.kill(0);
-        });
-        await served(0);
-        await world.untilDatabase('here');
-        await accounts.correct();
-      }
+  const [data = ''] = processes.gateways.folders;
+  const file = join(data, 'weir.db');
+  const location = { kind: 'sqlite', file } as const;
+  const countOld = await settleOldRequests(location);
+  const plan = makeRealPlan({ seed: 6, requests: 1_500, services: 1, perSecond: 30, happens });
+  let exports = 0;
+  const played = await playPlan(
+    plan,
+    { ...processes, location, takeDatabase: () => lockDatabase(file) },
+    async (isOver) => {
+      exports = await exportBeside(`ws0-${plan.seed}`, { location, flags: ['--data', data], env: {} }, isOver);
     },
-  });
-  expectEveryKind(tallies);
-  expect(tallies.get('turned away')?.sent).toBeGreaterThan(0);
+  );
+  console.log(stormReport('SQLite', played));
+  expectStorm(played);
+  expect(exports).toBeGreaterThan(2);
+  // Retention has run in a service that was killed in the middle of it.
+  await expect.poll(countOld, { timeout: 120_000, interval: 1_000 }).toBe(0);
 }, 600_000);

@@ -8,7 +8,7 @@ import { errorOfStatus } from './error-reply.ts';
 import { identityOf } from './identity.ts';
 import { isJsonObject, parsedOr } from './json-value.ts';
 import { listen, stopListening } from './listening.ts';
-import { createOrders } from './orders.ts';
+import { createOrders, type Orders } from './orders.ts';
 import { createPromptMemory } from './prompt-memory.ts';
 import { readRequestBody } from './request-body.ts';
 import { createWire } from './wire.ts';
@@ -26,6 +26,8 @@ export interface ProgrammableEngineOptions {
   readonly models?: readonly EngineModelInput[];
   /** What the engine does from the start, and again after `reset`. */
   readonly behaviour?: BehaviourInput;
+  /** Takes what the engine and its prompts are told in place of `behaviour`. */
+  readonly orders?: Orders;
   /** Answers `/metrics`. Absent: there are none. */
   readonly metrics?: (request: IncomingMessage, response: ServerResponse) => void;
   /** When given, requests without it as their bearer token get 401. */
@@ -61,7 +63,7 @@ export interface ProgrammableEngine {
 export async function startProgrammableEngine(options: ProgrammableEngineOptions = {}): Promise<ProgrammableEngine> {
   const name = options.name ?? 'demo';
   const identity = identityOf(name);
-  const orders = createOrders(name, options.behaviour ?? {});
+  const orders = options.orders ?? createOrders(name, options.behaviour ?? {});
   const memory = createPromptMemory();
   const journal = createRequestJournal();
   const models = (options.models ?? ['demo-chat']).map(engineModelOf);

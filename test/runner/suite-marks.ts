@@ -16,7 +16,7 @@ const places = {
   alone: /^test\/envoy\//,
   waits: /^test\/envoy\//,
   'both-databases': /^src\//,
-  slow: /^(src|bench|examples|test\/(golden|lint|programmable-engine|runner|settlement|simulation|support))\//,
+  slow: /^(src|bench|examples|test\/(golden|lint|play|programmable-engine|runner|settlement|simulation|support))\//,
   long: /^/,
 } as const;
 

@@ -24,8 +24,8 @@ export interface Call {
   /** Undefined: no head has come. */
   readonly status: () => number | undefined;
   readonly body: () => string;
-  /** What the service has written of the answer, whether or not it has reached the caller. */
-  readonly written: () => string;
+  /** What the service has written of the answer, whether or not it has reached the caller. Undefined: only the service knows. */
+  readonly written: () => string | undefined;
   /** When the first of the answer came. */
   readonly headAt: () => number | undefined;
   readonly end: () => CallEnd;

@@ -66,6 +66,8 @@ it.each([
   ['less than was written', row({ kind: 'cancelled' }), served({ written: 11 }), 'with 11 written'],
   ['less, continued', row({ kind: 'cancelled' }), served({ written: 11, isContinued: true }), undefined],
   ['more, continued', row({ kind: 'cancelled' }), served({ written: 9, isContinued: true }), 'with 9 written'],
+  ['what a caller that left has got', row({ kind: 'cancelled' }), served({ received: 10 }), undefined],
+  ['less than that', row({ kind: 'cancelled' }), served({ received: 11 }), 'with 11 at its caller'],
   ['two searches', row({ usage: searched, cost: tokens + 2n * searchPrice }), searching(2, 2), undefined],
   ['two searches at three prices', row({ usage: searched, cost: tokens + 3n * searchPrice }), searching(2, 2), 'for {'],
   ['one search too many', row({ usage: searched, cost: tokens + 2n * searchPrice }), searching(1, 1), 'for 1 to 1'],

@@ -16,6 +16,8 @@ export interface Served {
   readonly isContinued: boolean;
   /** Output tokens that the service has written of a stream. Undefined: the answer is whole, or its text is not what the model said. */
   readonly written: number | undefined;
+  /** Output tokens of a stream that have reached its caller: no less is paid for them. Undefined: as above. */
+  readonly received?: number | undefined;
   /** The factors of prices that a catalog in force had. */
   readonly factors: readonly number[];
   /** Searches with a result: that the caller got, and that the provider made. They differ where an answer has not reached its caller whole. */
@@ -73,7 +75,9 @@ function promptFaults({ kind, usage, countedBy }: BilledRow, { event, promptToke
 }
 
 /** An answer that is not complete costs what was written of it: after a continuation no more, and else exactly that. */
-function writtenFaults({ kind, usage }: BilledRow, { written, isContinued }: Served): readonly string[] {
+function writtenFaults({ kind, usage }: BilledRow, { written, received = 0, isContinued }: Served): readonly string[] {
+  if (kind === 'cancelled' && !isContinued && usage.completionTokens < received)
+    return [`${usage.completionTokens} output tokens of a request that ${kind}, with ${received} at its caller`];
   if (written === undefined || kind === 'completed' || kind === 'failed') return [];
   const { completionTokens } = usage;
   const isWrong = isContinued ? completionTokens > written : completionTokens !== written;

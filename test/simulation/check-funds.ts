@@ -10,7 +10,7 @@ export async function fundsFaults(
   queries: OpenDatabase['queries'],
 ): Promise<readonly string[]> {
   const hashes = keys.map(({ text }) => hashKey(text));
-  const found = await findCredentials(queries, hashes, plan.startsAt + scheduler.now());
+  const found = await findCredentials(queries, hashes, plan.startsAt + Math.floor(scheduler.now()));
   return services.flatMap((service) =>
     hashes.flatMap((hash, number) => {
       const known = service?.store()?.findCredential(hash);

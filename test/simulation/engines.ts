@@ -162,7 +162,8 @@ function struck(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   return messages.map((message) => (message.asked === undefined ? message : { ...message, asked: kept }));
 }
 
-function ordersOf(name: string, behaviour: BehaviourInput): Orders {
+/** How an engine of this name takes what prompts tell it. */
+export function ordersOf(name: string, behaviour: BehaviourInput): Orders {
   const orders = createOrders(name, behaviour);
   return {
     ...orders,

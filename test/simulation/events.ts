@@ -49,6 +49,8 @@ export interface RequestEvent {
   readonly leavesAfterMs: number | undefined;
   /** The body arrives for so long. `stalls`: it never arrives whole. */
   readonly upload?: { readonly ms: number; readonly stalls: boolean } | undefined;
+  /** Further fields of the body. */
+  readonly fields?: Readonly<Record<string, unknown>>;
   /** How fast the caller reads, bytes for each millisecond. Undefined: at once. */
   readonly readsPerMs: number | undefined;
 }

@@ -45,7 +45,7 @@ const earlierTurns = (topic: number) => [
 
 /** The request's body, as its caller writes it. */
 export function bodyOf(event: RequestEvent, earlier?: EarlierAnswer): object {
-  return bodies[event.surface](event, earlier);
+  return { ...bodies[event.surface](event, earlier), ...event.fields };
 }
 
 /** An answer that a caller sends back with its next turn. */

@@ -97,8 +97,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
     for (const fault of answer?.faults ?? []) violate('format', fault, event.id);
     if (answer !== undefined) {
       if (call.end() === 'ended' && answer.end === 'open') violate('format', 'the answer has no end', event.id);
-      const attempts = world.attempts.get(answer.id ?? '') ?? [];
-      const isContinued = attempts.some(({ start }) => start.reason === 'resume');
+      const isContinued = world.isContinued({ id: answer.id ?? '', number: event.id });
       for (const [index, choice] of answer.choices) {
         // A choice of which nothing characteristic was delivered is continued as a request for one choice: as the first.
         const how = { event, isWhole: answer.end === 'whole' };
@@ -234,8 +233,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
   function checkRows(rows: readonly SettledRequest[]): void {
     for (const row of rows) {
       const number = Number(row.correlationId.slice(1));
-      const outcome = world.outcomes.get(row.requestId);
-      if (outcome === undefined || outcome.cost !== row.cost)
+      if (world.outcomes !== undefined && world.outcomes.get(row.requestId)?.cost !== row.cost)
         violate('money', `a row of ${row.cost} that no service has settled so`, number);
       const call = callOf(number);
       if (call !== undefined) checkBill(row, call);
@@ -252,7 +250,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
 
   function checkAttempts(): void {
     for (const [id, attempts] of world.attempts) {
-      const call = callOf(Number(world.outcomes.get(id)?.correlationId.slice(1)));
+      const call = callOf(Number(world.outcomes?.get(id)?.correlationId.slice(1)));
       if (call === undefined || call.end() === 'open' || attempted.has(id)) continue;
       attempted.add(id);
       const place = placeTriedTwice(attempts, call.event.choices);
@@ -282,8 +280,9 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
       event,
       completionTokens: expected.completionTokens,
       promptTokens: rounds.length === 0 ? new Set([expected.promptTokens]) : promptSums(rounds),
-      isContinued: world.attempts.get(row.requestId)?.some(({ start }) => start.reason === 'resume') === true,
+      isContinued: world.isContinued({ id: row.requestId, number: event.id }),
       written: writtenTokens(event, call.written()),
+      received: writtenTokens(event, call.body()),
       searches: { got, made: isWhole ? got : made },
       factors: inForce(call).map(({ factor }) => factor),
     });

@@ -33,7 +33,7 @@ export function leftoversOf(world: World): readonly string[] {
 export async function reservationsLeft(world: World, { queries }: OpenDatabase): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const [number, id] of world.workspaceIds.entries()) {
-    const reserved = await reservedFor(queries, id, world.plan.startsAt + world.scheduler.now());
+    const reserved = await reservedFor(queries, id, world.plan.startsAt + Math.floor(world.scheduler.now()));
     if (reserved !== 0n) faults.push(`${reserved} is reserved for workspace ${number}`);
   }
   return faults;

@@ -42,8 +42,8 @@ type StatusEvent = Extract<AccountEvent, { readonly status: unknown }>;
 interface OperatorOptions {
   readonly plan: WorldPlan;
   readonly scheduler: Scheduler;
-  readonly disk: Disk;
-  readonly store: WorldDatabase;
+  readonly disk: Pick<Disk, 'files'>;
+  readonly store: Pick<WorldDatabase, 'location' | 'machineFor' | 'observer'>;
   readonly isLocked: () => boolean;
 }
 
@@ -91,7 +91,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
     const { queries } = running.database;
     const first = author();
     for (const [workspace, limits] of workspaces.entries()) {
-      const made = await createWorkspace(queries, { name: `ws${workspace}`, ...limits }, first);
+      const made = await createWorkspace(queries, { name: `ws${workspace}-${plan.seed}`, ...limits }, first);
       workspaceIds.push(made.id);
       mutations += 1;
     }

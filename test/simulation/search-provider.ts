@@ -14,8 +14,7 @@ export interface SearchProviderModel {
 }
 
 /** Time to an answer. A call of the service ends after 8 s. */
-const usualMs = 40;
-const slowMs = 3_000;
+export const searchMs = { usual: 40, slow: 3_000 } as const;
 
 /** What the provider does with one call. */
 type Reply =
@@ -23,10 +22,10 @@ type Reply =
   | { readonly kind: 'status'; readonly status: number }
   | { readonly kind: 'body'; readonly body: string };
 
-const foundBody = (query: string): string =>
+export const foundBody = (query: string): string =>
   JSON.stringify({ results: outcomeIn(query) === 'nothing' ? [] : pagesOf(query) });
 
-function replyTo(
+export function replyTo(
   query: string,
   { calls, trouble }: { readonly calls: number; readonly trouble: SearchTrouble },
 ): Reply {
@@ -91,7 +90,7 @@ export function createSearchProvider(scheduler: Scheduler, usual: SearchTrouble)
       open.add(connection);
       const reply = replyTo(query, { calls: count, trouble });
       const isSlow = trouble === 'slow' || outcomeIn(query) === 'slow';
-      const cancel = scheduler.after(isSlow ? slowMs : usualMs, () => send(reply, query, connection));
+      const cancel = scheduler.after(isSlow ? searchMs.slow : searchMs.usual, () => send(reply, query, connection));
       connection.onClose(() => {
         open.delete(connection);
         cancel();

@@ -10,6 +10,7 @@ import type { SimulatedEngine } from './engines.ts';
 import type { WorldPlan } from './events.ts';
 import type { RoundLog } from './heard-rounds.ts';
 import type { StateChange } from './key-states.ts';
+import type { Program } from './program.ts';
 import type { SearchProviderModel } from './search-provider.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { SimulatedService } from './service.ts';
@@ -36,6 +37,7 @@ export interface BalanceChange {
   doneMs: number;
 }
 
+<<<<<<< HEAD
 /** A correction of a balance, made while nothing else happened in the database. */
 export interface Correction {
   readonly isMade: boolean;
@@ -56,26 +58,38 @@ export interface Promised {
   readonly keyPlans: readonly KeyPlan[];
   readonly workspaces: readonly { readonly credit: bigint; readonly maxInFlight: number }[];
 }
+=======
+/** A service, as far as invariants look at it. */
+type WatchedService = Pick<SimulatedService, 'number' | 'isReady' | 'leftovers' | 'store' | 'databaseDownSince'> & {
+  readonly program: Pick<Program, 'waiting'>;
+};
+>>>>>>> 6d33c0db (tests: play the simulation's plans on real processes)
 
 /** Everything in a world that invariants look at. */
 export interface World {
   readonly plan: WorldPlan;
   readonly scheduler: Scheduler;
-  readonly services: readonly (SimulatedService | undefined)[];
-  readonly engines: ReadonlyMap<string, SimulatedEngine>;
+  readonly services: readonly (WatchedService | undefined)[];
+  readonly engines: ReadonlyMap<string, Pick<SimulatedEngine, 'name' | 'open'>>;
   readonly valkey: SimulatedValkey | undefined;
+<<<<<<< HEAD
   readonly cluster: SimulatedCluster | undefined;
   readonly disk: Disk;
+=======
+  readonly disk: Pick<Disk, 'contents'>;
+>>>>>>> 6d33c0db (tests: play the simulation's plans on real processes)
   /** The database is a file on the disk, and not a server. */
   readonly isOnDisk: boolean;
   readonly database: () => OpenDatabase | undefined;
   readonly keys: readonly WorldKey[];
   readonly workspaceIds: readonly string[];
   readonly calls: readonly Call[];
-  /** Outcomes that services have handed to their stores. */
-  readonly outcomes: ReadonlyMap<string, Outcome>;
+  /** Outcomes that services have handed to their stores. Undefined: only services know. */
+  readonly outcomes: ReadonlyMap<string, Outcome> | undefined;
   /** Where each request was tried, in order. */
   readonly attempts: ReadonlyMap<string, readonly SeenAttempt[]>;
+  /** Whether an engine has continued what another one began. */
+  readonly isContinued: (request: { readonly id: string; readonly number: number }) => boolean;
   /** Of keys and workspaces that were stopped, by number of the key: when the change was durable. */
   readonly stoppedAt: ReadonlyMap<number, number>;
   /** Everything that operators have changed or tried to change of keys, workspaces and balances. */
@@ -83,6 +97,7 @@ export interface World {
   readonly balanceChanges: readonly BalanceChange[];
   /** Changes of operators that were made. */
   readonly mutations: () => number;
+<<<<<<< HEAD
   readonly corrections: readonly Correction[];
   /** What was noticed while it happened: answers of limits that no order explains, attempts beyond an endpoint's places, and the like. */
   readonly faults: readonly WorldFault[];
@@ -90,6 +105,11 @@ export interface World {
   /** The promise that is held one unit tighter than it was made. Undefined: none is. */
   readonly tightened?: string;
   readonly search: SearchProviderModel;
+=======
+  /** Corrections that took what was reserved, or were refused without a reason. */
+  readonly wrongCorrections: string[];
+  readonly search: Pick<SearchProviderModel, 'found'>;
+>>>>>>> 6d33c0db (tests: play the simulation's plans on real processes)
   /** The calls of the model in requests that search. */
   readonly rounds: RoundLog;
   /** When the provider of web search had a fault. */

@@ -37,7 +37,7 @@ export interface RunningWorld extends World {
 }
 
 /** The text of a key that a request comes with. Of the requests with a key that no one has made, half have a mistyped one. */
-function textOf({ id, key }: RequestEvent, { text, later }: WorldKey): string {
+export function keyTextOf({ id, key }: RequestEvent, { text, later }: WorldKey): string {
   if (key === unknownKey && id % 2 === 0) return `${text.slice(0, -1)}${text.endsWith('x') ? 'y' : 'x'}`;
   return id % 2 === 0 ? text : (later?.text ?? text);
 }
@@ -186,7 +186,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       `r${event.id} ${event.surface} ${event.stream ? 'stream' : 'json'} ${event.model} at ${service.program.name}`,
     );
     const made = call(event, {
-      ...{ scheduler, program: service.program, key: textOf(event, key), handle: service.handle },
+      ...{ scheduler, program: service.program, key: keyTextOf(event, key), handle: service.handle },
       earlier: event.search?.follows === true ? earlierAnswer(calls, event) : undefined,
       onEnd: (ended) => {
         ownerOf.delete(ended);
@@ -401,6 +401,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     database: () => database.observer ?? operator.database(),
     ...{ mutations: operator.mutations, corrections: operator.corrections },
     ...{ changes: operator.changes, balanceChanges: operator.balanceChanges },
+    isContinued: ({ id }) => attempts.get(id)?.some(({ start }) => start.reason === 'resume') === true,
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {
       isInUse = false;

@@ -2,7 +2,7 @@ import { Agent, request as startRequest } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { quantile } from '../../../support/quantile.ts';
 import { startYardstick } from '../yardstick.ts';
-import { soakModels } from './soak-kinds.ts';
+import { attackedModels } from './attacked-models.ts';
 
 /** How long a plain short request takes when nothing else is asked. */
 export interface ProbeFigures {
@@ -27,7 +27,7 @@ export async function probe({ origin, key, count, machineUrl }: Probe): Promise<
   const agent = new Agent({ keepAlive: true });
   const machine = startYardstick(machineUrl);
   const body = JSON.stringify({
-    ...{ model: soakModels.probed, reasoning_effort: 'none' },
+    ...{ model: attackedModels.probed, reasoning_effort: 'none' },
     messages: [{ role: 'user', content: 'How high is it? [[demo {"words": 3}]]' }],
   });
   const ask = (): Promise<number> =>

@@ -5,8 +5,8 @@ import { metricIn } from '../../../support/metric-in.ts';
 import { askAdmin } from '../../../support/weir.ts';
 import { figuresOf } from '../process-figures.ts';
 import type { Bound } from './growth.ts';
+import { untilTrue } from '../../../play/disasters.ts';
 import type { SoakWorld } from './soak-world.ts';
-import { until } from './soak-world.ts';
 
 /** A figure that is read of a process at rest: its unit, and which growth is one. */
 export interface Figure extends Bound {
@@ -39,7 +39,7 @@ export interface Reading {
 }
 
 /** Has each service collect its garbage, and reads what it keeps. */
-async function keptMemory({ gateway, metrics }: SoakWorld): Promise<readonly Reading[]> {
+async function keptMemory({ gateway, gateways: { metrics } }: SoakWorld): Promise<readonly Reading[]> {
   const collections = (text: string): number => metricIn(text, 'nodejs_gc_duration_seconds_count{kind="major"}');
   const before = await metrics();
   for (let number = 1; number <= before.length; number += 1) {
@@ -47,7 +47,7 @@ async function keptMemory({ gateway, metrics }: SoakWorld): Promise<readonly Rea
     if (pid === undefined) throw new Error(`service ${number} is away`);
     process.kill(pid, 'SIGUSR2');
   }
-  await until('garbage is collected', async () =>
+  await untilTrue('garbage is collected', async () =>
     (await metrics()).every((text, index) => collections(text) > collections(before[index] ?? '')),
   );
   return (await metrics()).map((text, index) => ({
