@@ -1,13 +1,12 @@
 // @suite long
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { chanceFrom } from '../support/chance.ts';
 import { checkAlone, checkUnseen } from './support/fault-sweep/check-sweep.ts';
-import { sweepCases } from './support/fault-sweep/sweep-cases.ts';
 import type { SweepCase } from './support/fault-sweep/sweep-faults.ts';
 import { startSweepGateway, type SweepGateway } from './support/fault-sweep/sweep-gateway.ts';
 import { createSweepReport } from './support/fault-sweep/sweep-report.ts';
 import { runSweep } from './support/fault-sweep/sweep-run.ts';
 import { sweepShapes } from './support/fault-sweep/sweep-shapes.ts';
+import { casesOf } from './support/fault-sweep/sweep-suite.ts';
 
 // Thousands of requests: a busy machine takes its time.
 vi.setConfig({ testTimeout: 240_000 });
@@ -16,6 +15,7 @@ const seed = 20_260_805;
 const report = createSweepReport(seed);
 afterAll(report.print);
 const shapes = Object.values(sweepShapes);
+const { spokenTools } = sweepShapes;
 const faults = ['stall'] as const;
 
 let accompanied: SweepGateway;
@@ -32,17 +32,13 @@ afterAll(async () => {
   await alone.close();
 });
 
-async function casesFor(gateway: SweepGateway, bytes: number): Promise<readonly SweepCase[]> {
-  const chance = chanceFrom(seed);
-  const cases: SweepCase[] = [];
-  for (const shape of shapes) {
-    const reference = await gateway.reference(shape);
-    // An answer in one piece is waited for ten times as long: these go first.
-    cases.unshift(...sweepCases(reference, { faults, bytes: 8, chance, stream: false }));
-    cases.push(...sweepCases(reference, { faults, bytes: shape === sweepShapes.spokenTools ? 10 : bytes, chance }));
-  }
-  return cases;
-}
+/** An answer in one piece is waited for ten times as long: these go first. */
+const casesFor = async (gateway: SweepGateway, bytes: number): Promise<readonly SweepCase[]> => [
+  ...(await casesOf(gateway, { shapes, faults, bytes: 8, stream: false }, seed)),
+  ...(await casesOf(gateway, { shapes: shapes.filter((shape) => shape !== spokenTools), faults, bytes }, seed)),
+  // Text before tools is two answers that are swept by themselves.
+  ...(await casesOf(gateway, { shapes: [spokenTools], faults, bytes: 10 }, seed)),
+];
 
 test('an engine that falls silent goes unseen beside another; alone, its answer is said to have broken', async () => {
   const [unseen, said] = await Promise.all([

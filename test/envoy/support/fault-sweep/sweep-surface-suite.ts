@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { chanceFrom } from '../../../support/chance.ts';
+import { describe } from 'vitest';
 import type { Weir } from '../../../support/weir.ts';
 import type { PutTogether } from '../put-together.ts';
 import { checkAlone, checkUnseen } from './check-sweep.ts';
-import { type CasesAsk, sweepCases } from './sweep-cases.ts';
-import { promptFaults, type SweepCase } from './sweep-faults.ts';
-import { startSweepGateway, type SweepGateway } from './sweep-gateway.ts';
-import { createSweepReport } from './sweep-report.ts';
-import { type AskCase, runSweep } from './sweep-run.ts';
+import { promptFaults } from './sweep-faults.ts';
+import type { SweepGateway } from './sweep-gateway.ts';
+import type { AskCase } from './sweep-run.ts';
 import { type SweepShape, sweepShapes } from './sweep-shapes.ts';
+import { sweep } from './sweep-suite.ts';
 import type { SweepSurface } from './sweep-surface.ts';
 import { sweepVariants } from './sweep-variants.ts';
 
@@ -34,113 +32,73 @@ interface SurfaceSweep {
   readonly titles: { readonly stream: string; readonly whole: string; readonly failure: string };
 }
 
+/** Reads the same bytes with and without the client: an answer that is not what the bytes say has the status 0. */
+const askThrough =
+  ({ surface, streamWithClient, complete }: SurfaceSweep) =>
+  ({ weir, bodyOf }: SweepGateway): AskCase =>
+  async (ask) => {
+    let raw: Promise<string> | undefined;
+    const call: ClientCall = {
+      ...{ weir, body: bodyOf(ask), headers: { 'x-request-id': ask.id ?? '' } },
+      fetch: async (input, init) => {
+        const response = await weir.fetch(input, init);
+        const [one, other] = response.body?.tee() ?? [];
+        raw = new Response(one).text();
+        return new Response(other, response);
+      },
+    };
+    try {
+      const final = await streamWithClient(call);
+      const bytes = (await raw) ?? '';
+      const answer = surface.read(bytes, true);
+      const seen = surface.read(JSON.stringify(complete?.(final, answer) ?? final), false);
+      if (JSON.stringify(seen) === JSON.stringify(answer)) return { status: 200, body: bytes };
+      return { status: 0, body: `the client has ${JSON.stringify(seen)}, the bytes ${JSON.stringify(answer)}` };
+    } catch (error) {
+      return { status: 0, body: `${String(error)} ${await (raw ?? Promise.resolve('')).catch(String)}` };
+    }
+  };
+
 /** The tests of a surface beside the chat format's: its streams break by every fault, beside other routes and alone. */
-export function sweepSurface({ surface, seed, bent, streamWithClient, complete, titles }: SurfaceSweep): void {
-  // Hundreds of requests: a busy machine takes its time.
-  vi.setConfig({ testTimeout: 240_000 });
-
-  const report = createSweepReport(seed);
-  afterAll(report.print);
-
+export function sweepSurface(swept: SurfaceSweep): void {
+  const { surface, seed, bent, titles } = swept;
   const { text, reasoning, tools, spokenTools, json } = sweepShapes;
-  const shapes: readonly SweepShape[] = [text, reasoning, tools, spokenTools, json, ...bent.map(variantNamed)];
-
-  async function casesFor(
-    gateway: SweepGateway,
-    broken: readonly SweepShape[],
-    ask: Omit<CasesAsk, 'chance'>,
-  ): Promise<readonly SweepCase[]> {
-    const chance = chanceFrom(seed);
-    const cases: SweepCase[] = [];
-    for (const shape of broken) cases.push(...sweepCases(await gateway.reference(shape), { ...ask, chance }));
-    return cases;
-  }
+  const usual: readonly SweepShape[] = [text, reasoning, tools, spokenTools, json];
+  const shapes = [...usual, ...bent.map(variantNamed)];
 
   describe('beside an able route', () => {
-    let gateway: SweepGateway;
-    beforeAll(async () => {
-      gateway = await startSweepGateway({ shapes, surface });
-    });
-    afterAll(async () => gateway.close());
-
-    test.each(promptFaults)(
-      `${titles.stream} that breaks by %s is delivered as if nothing had happened`,
-      async (fault) => {
-        const cases = await casesFor(gateway, shapes, { faults: [fault], bytes: 12, oneOf: 4 });
-        expect(report.lost(checkUnseen(await runSweep(gateway, cases)))).toEqual([]);
-        await gateway.expectNothingLeft();
+    sweep({ shapes, surface }, seed, [
+      ...promptFaults.map((fault) => ({
+        title: `${titles.stream} that breaks by ${fault} is delivered as if nothing had happened`,
+        ...{ check: checkUnseen, faults: [fault], bytes: 12, oneOf: 4 },
+      })),
+      {
+        title: `${titles.whole} in one piece that breaks comes whole from there`,
+        ...{ check: checkUnseen, bytes: 8, oneOf: 6, stream: false },
       },
-    );
-
-    test(`${titles.whole} in one piece that breaks comes whole from there`, async () => {
-      const cases = await casesFor(gateway, shapes, { faults: promptFaults, bytes: 8, oneOf: 6, stream: false });
-      expect(report.lost(checkUnseen(await runSweep(gateway, cases)))).toEqual([]);
-      await gateway.expectNothingLeft();
-    });
-
-    /** Reads the same bytes with and without the client: an answer that is not what the bytes say has the status 0. */
-    const askClient: AskCase = async (ask) => {
-      let raw: Promise<string> | undefined;
-      const { weir, bodyOf } = gateway;
-      const call: ClientCall = {
-        ...{ weir, body: bodyOf(ask), headers: { 'x-request-id': ask.id ?? '' } },
-        fetch: async (input, init) => {
-          const response = await weir.fetch(input, init);
-          const [one, other] = response.body?.tee() ?? [];
-          raw = new Response(one).text();
-          return new Response(other, response);
-        },
-      };
-      try {
-        const final = await streamWithClient(call);
-        const bytes = (await raw) ?? '';
-        const answer = surface.read(bytes, true);
-        const seen = surface.read(JSON.stringify(complete?.(final, answer) ?? final), false);
-        if (JSON.stringify(seen) === JSON.stringify(answer)) return { status: 200, body: bytes };
-        return { status: 0, body: `the client has ${JSON.stringify(seen)}, the bytes ${JSON.stringify(answer)}` };
-      } catch (error) {
-        return { status: 0, body: `${String(error)} ${await (raw ?? Promise.resolve('')).catch(String)}` };
-      }
-    };
-
-    test('the official client’s stream helper notices none of the faults', async () => {
-      const cases = await casesFor(gateway, [text, reasoning, tools, spokenTools, json], {
-        faults: promptFaults,
-        bytes: 12,
-        oneOf: 12,
-      });
-      expect(report.lost(checkUnseen(await runSweep(gateway, cases, { ask: askClient })))).toEqual([]);
-      await gateway.expectNothingLeft();
-    });
+      {
+        title: 'the official client’s stream helper notices none of the faults',
+        ...{ check: checkUnseen, shapes: usual, bytes: 12, oneOf: 12, ask: askThrough(swept) },
+      },
+    ]);
   });
 
   describe('with a single route', () => {
-    let gateway: SweepGateway;
-    beforeAll(async () => {
-      gateway = await startSweepGateway({ shapes, surface, second: 'none' });
-    });
-    afterAll(async () => gateway.close());
-
-    test(`${titles.stream} that breaks says so in ${titles.failure}, and what was delivered is billed`, async () => {
-      const cases = await casesFor(gateway, shapes, { faults: promptFaults, bytes: 8, oneOf: 12 });
-      expect(report.lost(checkAlone(await runSweep(gateway, cases)))).toEqual([]);
-      await gateway.expectNothingLeft();
-    });
+    sweep({ shapes, surface, second: 'none' }, seed, [
+      {
+        title: `${titles.stream} that breaks says so in ${titles.failure}, and what was delivered is billed`,
+        ...{ check: checkAlone, bytes: 8, oneOf: 12 },
+      },
+    ]);
   });
 
   describe('with a single route that falls silent', () => {
-    const silent = [text, reasoning, tools, json];
-    let gateway: SweepGateway;
-    beforeAll(async () => {
-      gateway = await startSweepGateway({ shapes: silent, surface, second: 'none', idleSeconds: 3 });
-    });
-    afterAll(async () => gateway.close());
-
-    test(`${titles.stream} says so, too`, async () => {
-      const cases = await casesFor(gateway, silent, { faults: ['stall'], bytes: 8, oneOf: 6 });
-      expect(report.lost(checkAlone(await runSweep(gateway, cases, { atOnce: 64 })))).toEqual([]);
-      await gateway.expectNothingLeft();
-    });
+    sweep({ shapes: [text, reasoning, tools, json], surface, second: 'none', idleSeconds: 3 }, seed, [
+      {
+        title: `${titles.stream} says so, too`,
+        ...{ check: checkAlone, faults: ['stall'], bytes: 8, oneOf: 6, atOnce: 64 },
+      },
+    ]);
   });
 }
 
