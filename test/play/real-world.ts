@@ -6,6 +6,7 @@ import { thisMachine } from '../../src/books/databases/machine.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
 import { readMessages } from '../programmable-engine/chat-message.ts';
 import { isJsonObject, objectOr } from '../programmable-engine/json-value.ts';
+import { promised } from '../simulation/accounts.ts';
 import { type Call, call } from '../simulation/caller.ts';
 import { windows } from '../simulation/catalog.ts';
 import type { MadeCatalog } from '../simulation/check-catalog.ts';
@@ -232,7 +233,16 @@ export async function startRealWorld(
 
   return {
     ...{ plan, time, scheduler, calls, spells, engineSpells, searchSpells, pauses, catalogs, search, rounds },
-    ...{ heard, continued, happened, isOnDisk: false, valkey: undefined, outcomes: undefined, attempts: new Map() },
+    ...{
+      heard,
+      continued,
+      happened,
+      isOnDisk: false,
+      valkey: undefined,
+      cluster: undefined,
+      outcomes: undefined,
+      attempts: new Map(),
+    },
     engines: new Map(engines.map((engine) => [engine.name, engine])),
     services: gateways.origins.map((_, number) => ({
       ...{ number, program: { waiting: () => 0 }, isReady: () => true, leftovers: () => (number === 0 ? left : {}) },
@@ -246,7 +256,7 @@ export async function startRealWorld(
     },
     ...{ keys: operator.keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     ...{ changes: operator.changes, balanceChanges: operator.balanceChanges },
-    ...{ mutations: operator.mutations, wrongCorrections: operator.wrongCorrections },
+    ...{ mutations: operator.mutations, corrections: operator.corrections, faults: [], promised },
     noteLeftovers: (now) => {
       listen();
       left = now;

@@ -89,7 +89,7 @@ const tightChecks: readonly TightCheck[] = [
   {
     ...{ name: 'billed cost', unit: '10⁻¹² USD more', says: /^money: a row of/ },
     view: ({ outcomes }) => ({
-      outcomes: changedMap(outcomes, (outcome) => ({ ...outcome, cost: outcome.cost + 1n })),
+      outcomes: changedMap(outcomes ?? new Map(), (outcome) => ({ ...outcome, cost: outcome.cost + 1n })),
     }),
   },
   {

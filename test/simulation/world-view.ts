@@ -37,7 +37,6 @@ export interface BalanceChange {
   doneMs: number;
 }
 
-<<<<<<< HEAD
 /** A correction of a balance, made while nothing else happened in the database. */
 export interface Correction {
   readonly isMade: boolean;
@@ -58,12 +57,11 @@ export interface Promised {
   readonly keyPlans: readonly KeyPlan[];
   readonly workspaces: readonly { readonly credit: bigint; readonly maxInFlight: number }[];
 }
-=======
+
 /** A service, as far as invariants look at it. */
 type WatchedService = Pick<SimulatedService, 'number' | 'isReady' | 'leftovers' | 'store' | 'databaseDownSince'> & {
   readonly program: Pick<Program, 'waiting'>;
 };
->>>>>>> 6d33c0db (tests: play the simulation's plans on real processes)
 
 /** Everything in a world that invariants look at. */
 export interface World {
@@ -72,12 +70,8 @@ export interface World {
   readonly services: readonly (WatchedService | undefined)[];
   readonly engines: ReadonlyMap<string, Pick<SimulatedEngine, 'name' | 'open'>>;
   readonly valkey: SimulatedValkey | undefined;
-<<<<<<< HEAD
   readonly cluster: SimulatedCluster | undefined;
-  readonly disk: Disk;
-=======
   readonly disk: Pick<Disk, 'contents'>;
->>>>>>> 6d33c0db (tests: play the simulation's plans on real processes)
   /** The database is a file on the disk, and not a server. */
   readonly isOnDisk: boolean;
   readonly database: () => OpenDatabase | undefined;
@@ -97,19 +91,13 @@ export interface World {
   readonly balanceChanges: readonly BalanceChange[];
   /** Changes of operators that were made. */
   readonly mutations: () => number;
-<<<<<<< HEAD
   readonly corrections: readonly Correction[];
   /** What was noticed while it happened: answers of limits that no order explains, attempts beyond an endpoint's places, and the like. */
   readonly faults: readonly WorldFault[];
   readonly promised: Promised;
   /** The promise that is held one unit tighter than it was made. Undefined: none is. */
   readonly tightened?: string;
-  readonly search: SearchProviderModel;
-=======
-  /** Corrections that took what was reserved, or were refused without a reason. */
-  readonly wrongCorrections: string[];
   readonly search: Pick<SearchProviderModel, 'found'>;
->>>>>>> 6d33c0db (tests: play the simulation's plans on real processes)
   /** The calls of the model in requests that search. */
   readonly rounds: RoundLog;
   /** When the provider of web search had a fault. */
