@@ -125,8 +125,10 @@ export function clusterOf(plan: Pick<WorldPlan, 'seed' | 'services' | 'hours'>):
     // Changes come together, and often while something is wrong.
     const near = happenings.length > 0 && chance() < 0.6 ? one(happenings, chance).at + chance() * 20_000 : at();
     const changes = 1 + Math.floor(chance() * 5);
+    // Those of a few milliseconds come in one piece.
+    const apartMs = chance() < 0.5 ? 2 : 60;
     for (let change = 0; change < changes; change += 1)
-      happenings.push({ kind: 'cluster', at: near + chance() * 60 * change, what: 'object', ...changeOf(chance) });
+      happenings.push({ kind: 'cluster', at: near + chance() * apartMs * change, what: 'object', ...changeOf(chance) });
   }
   return { cluster: { fromMs, forMs, aheadMs: (chance() - 0.5) * 40_000 }, happenings };
 }

@@ -86,6 +86,15 @@ export function createCluster({ plan, scheduler, spells: others, isCut }: Cluste
           const isWrite = request.method === 'PUT' || request.method === 'PATCH';
           if (othersWrite && isWrite && chance() < 0.5) owners.touch(request.path);
         },
+        // Before it goes on, something may change, and its version be forgotten.
+        watchEnds: () => {
+          if (chance() < 0.5) return;
+          disturb(0);
+          for (const service of ['pods-a', 'pods-b'] as const)
+            owners.change({ change: 'endpoint', service, number: 3, state: chance() < 0.5 ? 'ready' : 'gone' });
+          owners.change({ change: 'price', model: 0, price: 1 + Math.floor(chance() * 9) });
+          server.forget();
+        },
         delivered: touched,
       },
     });

@@ -16,6 +16,8 @@ export interface Way {
   readonly sent: (request: ApiRequest) => void;
   /** Somebody else may write just before this write arrives. */
   readonly arrives: (request: ApiRequest) => void;
+  /** A watch has come to its time. */
+  readonly watchEnds: (request: ApiRequest) => void;
   /** Something has been delivered to the program. */
   readonly delivered: () => void;
 }
@@ -247,7 +249,10 @@ function openCall(
     cancels.push(
       stop,
       scheduler.after(lineMs, bookmark),
-      scheduler.after(seconds * 1000, () => endWatch('ends')),
+      scheduler.after(seconds * 1000, () => {
+        endWatch('ends');
+        way.watchEnds(request);
+      }),
     );
   }
 
