@@ -207,6 +207,8 @@ export async function startRealWorld(
       case 'partition':
       case 'valkey':
         return fault(event);
+      case 'cluster':
+        throw new Error('a real cluster has a suite of its own');
     }
   }
 
