@@ -238,10 +238,10 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
       const { disk, owner } = opening;
       const isTemporary = name === 0;
       const path: string = isTemporary ? `/temporary-${pointer}` : wasm.cstrToJs(name);
-      const isNew = !disk.exists(path);
+      const creates = (flags & capi.SQLITE_OPEN_CREATE) !== 0;
       let file: SimulatedFile | undefined;
       try {
-        file = disk.open(path, { create: (flags & capi.SQLITE_OPEN_CREATE) !== 0 });
+        file = disk.open(path, { create: creates });
       } catch {
         file = undefined;
       }
@@ -258,7 +258,8 @@ function install(sqlite3: Sqlite3Static): SimulatedSqlite {
           lock: unlocked,
           hasShared: false,
         },
-        needsFolderSync: isNew && isLog,
+        // As the VFS of Unix does it: the file may have been removed and made anew by another program.
+        needsFolderSync: creates && isLog,
       });
       const handle = new capi.sqlite3_file(pointer);
       handle.$pMethods = ioMethods.pointer;
