@@ -186,7 +186,7 @@ const tightChecks: readonly TightCheck[] = [
     }),
   },
   {
-    ...{ name: 'a refusal by a limit, from outside', unit: 'one place more', says: /^refusal: status 429/ },
+    ...{ name: 'a refusal by a limit, from outside', unit: 'nine places more', says: /^refusal: status 429/ },
     view: ({ promised }) => ({
       promised: {
         ...promised,
