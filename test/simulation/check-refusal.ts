@@ -33,9 +33,10 @@ function tokensAt(starts: readonly number[], { rate, burst }: RateLimit, until: 
  * too little would be left.
  */
 export function mayRefuseRate(call: CountedCall, ofKey: readonly CountedCall[], limit: RateLimit): boolean {
+  // One that came a moment later, at another replica, may have been counted first.
   const starts = ofKey
-    .filter((other) => other.startedAt <= call.startedAt + countedWithinMs)
-    .map(({ startedAt }) => startedAt)
+    .filter(({ startedAt }) => startedAt <= Math.min(call.startedAt + countedWithinMs, call.endedAt))
+    .map(({ startedAt }) => Math.min(startedAt, call.startedAt))
     .toSorted((one, other) => one - other);
   const late = (countedWithinMs * limit.rate) / 1_000;
   return tokensAt(starts, limit, call.startedAt) - late < 1;
