@@ -54,7 +54,8 @@ export async function playPlan(
     ]).then(() => untilRest(world, surroundings));
     void work.catch(() => undefined).finally(() => (isAtRest = true));
     await world.time.run(() => isAtRest || hasFailed(), invariants.check);
-    if (!hasFailed()) {
+    if (hasFailed()) await untilHealed(surroundings);
+    else {
       await work;
       await invariants.checkRest();
     }

@@ -143,7 +143,8 @@ export async function startRealWorld(
       handle: (exchange) => void sendExchange(exchange, { origin, agent, cut: () => made.breakOff() }),
       onEnd: (ended) => scheduler.log.write(`r${event.id} ${ended.end()} ${ended.status() ?? '-'}`),
     });
-    calls.push({ ...made, written: () => (made.end() === 'ended' ? made.written() : undefined) });
+    // Which life of a service has answered is not known.
+    calls.push({ ...made, program: `request ${event.id}`, written: () => (made.end() === 'ended' ? made.written() : undefined) });
   }
 
   function swapCatalog(changes: Partial<MadeCatalog>, backends: readonly ('a' | 'b')[] = ['a', 'b']): void {
