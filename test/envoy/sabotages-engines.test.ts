@@ -9,9 +9,6 @@ import { linesOf, type Line, untilLines, withinMs } from './support/sabotages/pr
 
 // Every way in which an engine breaks, all at once on one gateway: each is a line of its own, with its cause, and ends.
 
-/** The figure of failed attempts falls as requests succeed, and lasts for one to two minutes. */
-const endsWithinMs = 180_000;
-
 let weir: Weir;
 const engines = new Map<string, SabotagedEngine>();
 let whileWell: { readonly statuses: readonly number[]; readonly lines: readonly Line[] };
@@ -81,7 +78,7 @@ beforeAll(async () => {
   onceMended = await untilLines(listed, {
     isSo: (lines) => lines.length === 0,
     meanwhile: askAll,
-    withinMs: endsWithinMs,
+    withinMs,
   });
 });
 
