@@ -21,6 +21,7 @@ export const problemKinds = [
   'backend-failing',
   'endpoints-failing',
   'backend-differs',
+  'usage-estimated',
   'object-refused',
   'cluster-refused',
   'replica-behind',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type ErrorFigure, errorRateProblem } from './error-rates.ts';
+import { type ErrorFigure, errorRateProblem, estimatedUsage } from './error-rates.ts';
 
 const figure = (
   failed: number,
@@ -13,6 +13,7 @@ const figure = (
   total,
   lately,
   inARow: 0,
+  estimated: 0,
   lastFault: undefined,
 });
 
@@ -49,4 +50,12 @@ it('says how many of how many failed, and of what', () => {
     problem: '24 of 30 attempts failed in the last 15 minutes (80 %). It refuses the credential (HTTP 401).',
     action: 'Correct the key in the Secret of the Backend: docs/problems.md#causes',
   });
+});
+
+it.each([
+  [{ model: undefined, estimated: 2 }, []],
+  [{ model: undefined, estimated: 3 }, ['usage-estimated']],
+  [{ model: 'org/a', estimated: 3 }, []],
+])('estimates of tokens %o are the problems %j', (changes, kinds) => {
+  expect(estimatedUsage({ ...figure(0, 9), ...changes }).map(({ kind }) => kind)).toEqual(kinds);
 });

@@ -14,6 +14,8 @@ export interface ErrorFigure {
   readonly lately: { readonly failed: number; readonly total: number };
   /** Failures since the last success. */
   readonly inARow: number;
+  /** Answers in a row that nobody could count: the engine did not, and there is no tokenizer. */
+  readonly estimated: number;
   /** The newest failure. Undefined if it is not known. */
   readonly lastFault: { readonly cause: Cause; readonly status: number | undefined } | undefined;
 }
@@ -53,4 +55,20 @@ export function errorRateProblem(
         ? 'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast'
         : `${causes[lastFault.cause].action}: docs/problems.md#causes`,
   };
+}
+
+/** Fewer may be answers that were cut off, or one count that could not be true. */
+const enoughEstimates = 3;
+
+/** The problem of a backend whose answers can only be estimated. */
+export function estimatedUsage({ object, model, estimated }: ErrorFigure): readonly Finding[] {
+  if (model !== undefined || estimated < enoughEstimates) return [];
+  return [
+    {
+      ...{ object, kind: 'usage-estimated' },
+      problem:
+        'The engine reports no usable counts of tokens, and the model has no tokenizer: bills, budgets and limits in tokens count estimates.',
+      action: 'Have the engine report usage, or give the Model a tokenizer: docs/accounts.md#the-bill',
+    },
+  ];
 }

@@ -46,6 +46,7 @@ const failing = (name: string, model?: string): ErrorFigure => ({
     total: 10,
     lately: { failed: 2, total: 2 },
     inARow: 0,
+    estimated: 0,
     lastFault: undefined,
   },
 });
@@ -208,6 +209,13 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'backend-differs',
     'Backend/a',
     'The engine lists something else than the manifests declare: upstreamModel "a" is not listed; it lists b.',
+  ],
+  [
+    'nobody counts the tokens of an engine',
+    { ...well, errors: [{ ...failing('Backend/a'), failed: 0, estimated: 3 }] },
+    'usage-estimated',
+    'Backend/a',
+    'The engine reports no usable counts of tokens, and the model has no tokenizer: bills, budgets and limits in tokens count estimates.',
   ],
   [
     'Envoy refuses a cluster',

@@ -1,6 +1,6 @@
 import type { InSlices } from '../../core/clock.ts';
-import { errorRateProblem, type ErrorFigure } from './error-rates.ts';
-import { covering, type Finding, type FoundKind } from './kinds.ts';
+import { errorRateProblem, type ErrorFigure, estimatedUsage } from './error-rates.ts';
+import { coversOf, type Finding, type FoundKind } from './kinds.ts';
 import { type CatalogMistake, conditionProblems, mistakes, type ObservedObject } from './object-problems.ts';
 import { type ObservedService, serviceProblems } from './service-problems.ts';
 import type { Look, ProblemTracker } from './track-problems.ts';
@@ -33,7 +33,9 @@ export async function findProblems(
   { isListed, inSlices }: FindOptions,
 ): Promise<Look> {
   const ofObjects = await inSlices(service.isEnvoyAnswering ? objects : [], conditionProblems);
-  const ofErrors = await inSlices(errors, (figure) => errorRateProblem(figure, isListed) ?? []);
+  const ofErrors = await inSlices(errors, (figure) =>
+    [errorRateProblem(figure, isListed) ?? [], estimatedUsage(figure)].flat(),
+  );
   const findings = [...serviceProblems(service, isListed), ...mistakes(found), ...ofObjects.flat(), ...ofErrors.flat()];
   const all = new Set(findings.map(({ object, kind }) => `${kind} ${object}`));
   const uncovered = findings.filter(({ object, kind }) => !isCovered(object, kind, all));
@@ -44,8 +46,7 @@ export async function findProblems(
 }
 
 function isCovered(object: Finding['object'], kind: FoundKind, found: ReadonlySet<string>): boolean {
-  const by = covering[kind];
-  return by !== undefined && found.has(`${by} ${object}`);
+  return coversOf(kind).some((by) => found.has(`${by} ${object}`));
 }
 
 const ofModels: ReadonlySet<FoundKind> = new Set(['model-not-served', 'model-failing', 'model-below-level'] as const);

@@ -53,6 +53,7 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'backend-down': flickering,
   'backend-failing': rates,
   'backend-differs': certain,
+  'usage-estimated': certain,
   'endpoints-failing': flickering,
   'object-refused': certain,
   'cluster-refused': certain,
@@ -64,10 +65,13 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'certificate-expires': certain,
 };
 
-/** A problem of the kind on the left is left out if the same object has a problem of the kind on the right. */
-export const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
-  'model-failing': 'model-not-served',
-  'model-below-level': 'model-failing',
-  'backend-failing': 'backend-down',
-  'backend-differs': 'backend-failing',
+const covering: Readonly<Partial<Record<FoundKind, readonly FoundKind[]>>> = {
+  'model-failing': ['model-not-served'],
+  'model-below-level': ['model-failing'],
+  'backend-failing': ['backend-down'],
+  'backend-differs': ['backend-failing'],
+  'usage-estimated': ['backend-down', 'backend-failing'],
 };
+
+/** The kinds that cover a kind: its problem is left out if the same object has a problem of one of them. */
+export const coversOf = (kind: FoundKind): readonly FoundKind[] => covering[kind] ?? [];

@@ -68,6 +68,23 @@ describe('the list of problems', () => {
     expect(kinds()).toEqual(['backend-down', 'backend-failing']);
   });
 
+  it.each(['backend-failing', 'usage-estimated'] as const)(
+    'has no %s in the moments in which what covers it is not seen',
+    (kind) => {
+      const { clock, tracker, look } = setUp();
+      const kinds = (): readonly string[] => tracker.current().map((problem) => problem.kind);
+      look(finding());
+      clock.advance(4_000);
+      look(finding());
+      clock.advance(9_000);
+      look(finding({ kind }));
+      expect(kinds()).toEqual(['backend-down']);
+      clock.advance(2_000);
+      look(finding({ kind }));
+      expect(kinds()).toEqual([kind]);
+    },
+  );
+
   it('keeps the time of a problem while its figures change, and says that they did', () => {
     const { clock, tracker, look, since } = setUp();
     const failing = (share: number): Finding => finding({ kind: 'backend-failing', problem: `${share} % failed.` });

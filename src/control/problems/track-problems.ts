@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { byUrgency, cutProblems, type Problem, problemId } from '../core/problem.ts';
-import { covering, type Finding, type FoundKind, type ListingDelays, listingDelays as usualDelays } from './kinds.ts';
+import { coversOf, type Finding, type FoundKind, type ListingDelays, listingDelays as usualDelays } from './kinds.ts';
 
 /** What one look at the service found. */
 export interface Look {
@@ -57,7 +57,14 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
   function next({ findings, unknown }: Look): ReadonlyMap<string, Tracked> {
     const at = clock.elapsed();
     const after = new Map<string, Tracked>();
-    for (const finding of findings) {
+    /** Whether a listed problem covers a finding, also one that is not seen at this moment. */
+    const isCovered = ({ object, kind }: Finding): boolean =>
+      coversOf(kind).some((cover) => {
+        const id = problemId({ object, kind: cover });
+        const by = tracked.get(id);
+        return by?.isListed === true && at - by.lastSeen < clearMs(id, listingDelays[cover]);
+      });
+    for (const finding of findings.filter((one) => !isCovered(one))) {
       const id = problemId(finding);
       const { firstSeen = at, since = clock.now(), isListed = false } = tracked.get(id) ?? {};
       const isDue = at - firstSeen >= listingDelays[finding.kind].afterMs;
@@ -67,9 +74,8 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
     for (const [id, one] of tracked) {
       if (after.has(id)) continue;
       const { kind, object } = one.finding;
-      const cover = covering[kind];
       // A problem that another one covers now does not stay beside it until its time is over.
-      if (cover !== undefined && after.get(problemId({ object, kind: cover }))?.isListed === true) continue;
+      if (coversOf(kind).some((cover) => after.get(problemId({ object, kind: cover }))?.isListed === true)) continue;
       if (unknown.has(kind)) after.set(id, { ...one, lastSeen: at });
       else if (one.isListed && at - one.lastSeen < clearMs(id, listingDelays[kind])) after.set(id, one);
     }

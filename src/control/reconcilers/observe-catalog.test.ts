@@ -28,7 +28,7 @@ it('gives others a turn every few milliseconds, however many backends there are'
       ejected: ({ id }) => (compute(0.05), id === 'm3@b3' ? ['10.0.0.1:80'] : []),
       troubleOf: () => undefined,
       answerOf: () => undefined,
-      record: () => ({ answeredAt: undefined, failing: undefined, triedAt: undefined }),
+      record: () => ({ answeredAt: undefined, failing: undefined, refusal: undefined, triedAt: undefined }),
       probeOf: () => undefined,
       refused: () => new Map(),
       snapshot: () => ({
@@ -49,10 +49,14 @@ it('gives others a turn every few milliseconds, however many backends there are'
 });
 
 const fault = { kind: 'status', status: 500, detail: '' } as const;
-const answered = (at: number): RouteRecord => ({ answeredAt: at, failing: undefined, triedAt: at });
+const answered = (at: number): RouteRecord => ({ answeredAt: at, failing: undefined, refusal: undefined, triedAt: at });
 const failing = (since: number, at: number, failures: number): RouteRecord => ({
-  ...{ answeredAt: undefined, triedAt: at },
+  ...{ answeredAt: undefined, refusal: undefined, triedAt: at },
   failing: { since, at, failures, fault },
+});
+const full = (at: number): RouteRecord => ({
+  ...{ answeredAt: undefined, failing: undefined, triedAt: at },
+  refusal: { kind: 'status', status: 429, cause: 'no-quota', detail: '' },
 });
 const refused = (at: number, since = at): Probe => ({
   at,
@@ -74,6 +78,9 @@ it.each<readonly [string, readonly RouteRecord[], Probe | undefined, string | un
   ['ten failed in a row', [failing(1, 10, 10)], lists(0), 'server-error many-requests'],
   ['ten failed in a row, long ago', [failing(1, 10, 10)], lists(3_600_000), 'server-error many-requests'],
   ['ten failed, while another route answered', [failing(1, 10, 10), answered(5)], lists(0), 'server-error requests'],
+  ['one request found no room', [full(1)], lists(0), 'no-quota requests'],
+  ['one request found no room, and the probe fails', [full(1)], refused(5), 'connection-refused probe'],
+  ['one request found no room, another one failed', [full(2), failing(1, 1, 1)], lists(0), 'server-error requests'],
   [
     'ten failed after another route answered',
     [failing(6, 10, 10), answered(5)],

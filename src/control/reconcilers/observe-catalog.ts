@@ -91,7 +91,8 @@ async function observeBackends(
   return new Map(observed);
 }
 
-const isUntried = ({ answeredAt, failing }: RouteRecord): boolean => answeredAt === undefined && failing === undefined;
+const isUntried = ({ answeredAt, failing, refusal }: RouteRecord): boolean =>
+  answeredAt === undefined && failing === undefined && refusal === undefined;
 
 /** What the engine lists otherwise than its routes declare. A route that has answered since has the model, listed or not. */
 function differencesText(
@@ -111,10 +112,17 @@ function differencesText(
 /** Most differences of one Backend that are named. */
 const maxDifferences = 3;
 
-/** A backend fails while the last request of some route to it failed, or while it fails when it is asked for its models. */
+/**
+ * A backend fails while the last request of some route to it failed or found no room, or while it fails when it is asked for
+ * its models.
+ */
 export function failingBackend(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
   const [worst] = records.flatMap(({ failing }) => failing ?? []).toSorted((a, b) => b.failures - a.failures);
   const probed = failingProbe(records, probe);
+  const refusal = worst === undefined ? records.find((one) => one.refusal !== undefined)?.refusal : undefined;
+  if (probed === undefined && refusal !== undefined) {
+    return { cause: causeOf(refusal), status: refusal.status, evidence: 'requests' };
+  }
   if (worst === undefined || (probe !== undefined && probe.at > worst.at && probed !== undefined)) return probed;
   // An answer of another route, while this one failed, speaks for the engine.
   const isAnswering = records.some(({ answeredAt = -Infinity }) => answeredAt > worst.since);

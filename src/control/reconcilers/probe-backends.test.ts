@@ -26,7 +26,7 @@ function watching(endpoints: readonly string[] = ['10.0.0.1:8000']) {
   const probes = watchBackends({
     ...{ clock, readError: () => ({ engineError: 'other' }), onRecovered },
     health: {
-      record: () => ({ answeredAt, failing: undefined, triedAt: undefined }),
+      record: () => ({ answeredAt, failing: undefined, refusal: undefined, triedAt: undefined }),
       ejected: () => [...out.keys()],
       recovered: (_, endpoint, rulesOut) => {
         const own = out.get(endpoint);

@@ -23,7 +23,7 @@ it.each<readonly [string, { triedAt?: number; probe?: Probe; hasEndpoint?: false
     { ...route, backend: { ...route.backend, cluster } },
     {
       now: minute,
-      health: { record: () => ({ answeredAt: undefined, failing: undefined, triedAt }) },
+      health: { record: () => ({ answeredAt: undefined, failing: undefined, refusal: undefined, triedAt }) },
       probes: { of: () => probe },
       checks: { hasEndpoint: () => hasEndpoint },
     },

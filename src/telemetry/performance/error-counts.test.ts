@@ -75,7 +75,7 @@ describe('the count of failed requests', () => {
     clock.advance(5 * 60_000);
     outcome({ kind: 'completed' }, 20);
     expect([...counts.ofModels()][0]?.[1]).toEqual({
-      ...{ windowMs: 900_000, failed: 10, total: 40, inARow: 0 },
+      ...{ windowMs: 900_000, failed: 10, total: 40, inARow: 0, estimated: 0 },
       lately: { failed: 0, total: 20 },
       lastFault: undefined,
     });
@@ -188,4 +188,20 @@ describe('the count of failed attempts', () => {
     const [found] = [...counts.ofBackends()];
     expect(found && [found[1].failed, found[1].total]).toEqual(expected);
   });
+});
+
+it('counts the answers in a row whose tokens are estimated, until the next one that something counts', () => {
+  const { counts, outcome } = setUp();
+  const estimated = (): number | undefined => [...counts.ofBackends()][0]?.[1].estimated;
+  const answered = (countedBy: Outcome['countedBy'], kind: Outcome['kind'] = 'completed'): void => {
+    counts.attempt('vllm-a', { kind: 'complete' });
+    outcome({ routeId: 'a/b@vllm-a', countedBy, kind });
+  };
+  answered('estimate');
+  answered('estimate');
+  // Its caller left: no engine reports usage before the end.
+  answered('estimate', 'cancelled');
+  expect(estimated()).toBe(2);
+  answered('tokenizer');
+  expect(estimated()).toBe(0);
 });

@@ -19,6 +19,8 @@ export interface ErrorCount extends Count {
   readonly lately: Count;
   /** Failures since the last success, however long ago. */
   readonly inARow: number;
+  /** Completed answers of a backend since the last one whose tokens were counted, and not estimated. */
+  readonly estimated: number;
   /**
    * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and
    * without a failure.
@@ -70,6 +72,7 @@ interface Rings {
   readonly whole: SliceRing<Slice>;
   readonly lately: SliceRing<Slice>;
   inARow: number;
+  estimated: number;
   lastFault: LastFault | undefined;
 }
 
@@ -98,10 +101,10 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
     inARow >= ofAnOutage || (inARow >= ofAnOutageAlone && inARow >= sumOf(whole.live(clock.elapsed())).total);
 
   function* countsIn(from: ReadonlyMap<string, Rings>): Generator<readonly [string, ErrorCount]> {
-    for (const [name, { whole, lately, inARow, lastFault }] of from) {
+    for (const [name, { whole, lately, inARow, estimated, lastFault }] of from) {
       const windowMs = sliceMs * windowSlices;
       const counts = { ...sumOf(whole.live(clock.elapsed())), lately: sumOf(lately.live(clock.elapsed())) };
-      yield [name, { windowMs, ...counts, inARow, lastFault }];
+      yield [name, { windowMs, ...counts, inARow, estimated, lastFault }];
     }
   }
 
@@ -109,6 +112,10 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
     outcome: (outcome) => {
       const isServed = servedOf(outcome);
       if (isServed !== undefined) add(models, outcome.modelId, { isServed });
+      const { kind, modelId, routeId = '', countedBy } = outcome;
+      // The attempt has been counted before its request is settled.
+      const rings = kind === 'completed' ? backends.get(routeId.slice(modelId.length + 1)) : undefined;
+      if (rings !== undefined) rings.estimated = countedBy === 'estimate' ? rings.estimated + 1 : 0;
     },
     unavailable: (modelId) => add(models, modelId, { isServed: false }),
     attempt: (backend, end) => {
@@ -137,7 +144,7 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
 function newRings(): Rings {
   const ring = (count: number) =>
     createSliceRing<Slice>({ count, widthMs: sliceMs, empty: () => ({ failed: 0, total: 0 }) });
-  return { whole: ring(windowSlices), lately: ring(latelySlices), inARow: 0, lastFault: undefined };
+  return { whole: ring(windowSlices), lately: ring(latelySlices), inARow: 0, estimated: 0, lastFault: undefined };
 }
 
 function sumOf(slices: readonly Slice[]): Count {

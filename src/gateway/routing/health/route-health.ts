@@ -226,8 +226,9 @@ function stateOf(
 
 function recordEnd(recorder: RouteRecorder, now: number, end: AttemptEnd): void {
   if (end.kind === 'complete') recorder.answered(now);
-  else if (end.kind === 'failed' && blameOf(end.fault) === 'broken') recorder.failed(now, end.fault);
-  else recorder.tried(now);
+  else if (end.kind !== 'failed' || blameOf(end.fault) === 'nothing') recorder.tried(now);
+  else if (blameOf(end.fault) === 'full') recorder.refused(now, end.fault);
+  else recorder.failed(now, end.fault);
 }
 
 const unrecorded: EndpointRecord = { output: () => undefined, ended: () => undefined };

@@ -12,6 +12,8 @@ export interface RouteRecord {
   readonly failing:
     | { readonly since: number; readonly at: number; readonly failures: number; readonly fault: Fault }
     | undefined;
+  /** Why the last request that found no room was refused: the engine is full, or its limit or quota is used up. Undefined after a success. */
+  readonly refusal: Fault | undefined;
   /** When its last attempt ended, whatever it came to; undefined: never. */
   readonly triedAt: number | undefined;
 }
@@ -23,26 +25,32 @@ export interface RouteRecorder {
   readonly tried: (now: number) => void;
   readonly answered: (now: number) => void;
   readonly failed: (now: number, fault: Fault) => void;
+  readonly refused: (now: number, fault: Fault) => void;
   /** Forgets the failures if the last fault is over. */
   readonly recovered: (rulesOut: RulesOut) => void;
   readonly record: () => RouteRecord;
 }
 
 export function createRouteRecorder(): RouteRecorder {
-  let record: RouteRecord = { answeredAt: undefined, failing: undefined, triedAt: undefined };
+  let record: RouteRecord = { answeredAt: undefined, failing: undefined, refusal: undefined, triedAt: undefined };
   return {
     tried: (now) => {
       record = { ...record, triedAt: now };
     },
     answered: (now) => {
-      record = { answeredAt: now, failing: undefined, triedAt: now };
+      record = { answeredAt: now, failing: undefined, refusal: undefined, triedAt: now };
     },
     failed: (now, fault) => {
       const { since = now, failures = 0 } = record.failing ?? {};
       record = { ...record, failing: { since, at: now, failures: failures + 1, fault }, triedAt: now };
     },
+    refused: (now, fault) => {
+      record = { ...record, refusal: fault, triedAt: now };
+    },
     recovered: (rulesOut) => {
-      if (record.failing !== undefined && rulesOut(record.failing.fault)) record = { ...record, failing: undefined };
+      const { failing, refusal } = record;
+      if (failing !== undefined && rulesOut(failing.fault)) record = { ...record, failing: undefined };
+      if (refusal !== undefined && rulesOut(refusal)) record = { ...record, refusal: undefined };
     },
     record: () => record,
   };

@@ -1,6 +1,6 @@
 import { selfSigned } from '../../../support/self-signed.ts';
 import { engineCertificates } from './engine-certificates.ts';
-import { answering, beginning, type Conduct, failing, goodTls, speak, well } from './sabotaged-engine.ts';
+import { answer, answering, beginning, type Conduct, failing, goodTls, speak, well } from './sabotaged-engine.ts';
 
 /** One way in which an engine breaks, and the sentence that `weir problems` has for it. */
 export interface EngineSabotage {
@@ -73,6 +73,28 @@ const refusals: readonly EngineSabotage[] = [
     name: 'no-money',
     says: 'has no money or quota left (HTTP 402)',
     broken: speak(answering(failing(402, { message: 'Insufficient Balance', type: 'unknown_error' }))),
+  },
+  {
+    name: 'no-quota',
+    says: 'has no money or quota left (HTTP 429)',
+    broken: speak(
+      answering(
+        failing(429, {
+          message: 'You exceeded your current quota, please check your plan and billing details.',
+          type: 'insufficient_quota',
+          code: 'insufficient_quota',
+        }),
+      ),
+    ),
+  },
+  {
+    name: 'limited',
+    says: 'is at its rate limit (HTTP 429)',
+    broken: speak(
+      answering(
+        failing(429, { message: 'Rate limit reached for requests', type: 'requests', code: 'rate_limit_exceeded' }),
+      ),
+    ),
   },
   {
     name: 'no-model',
@@ -182,6 +204,16 @@ const failures: readonly EngineSabotage[] = [
       answering(
         (_, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(beginning),
       ),
+    ),
+  },
+  {
+    name: 'uncounted',
+    says: 'reports no usable counts of tokens, and the model has no tokenizer',
+    broken: speak(
+      answering((_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.end(`${answer}data: [DONE]\n\n`);
+      }),
     ),
   },
   {

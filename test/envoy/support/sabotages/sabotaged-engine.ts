@@ -73,6 +73,9 @@ const delta = (content: string): string => chunk({ choices: [{ index: 0, delta: 
 /** The beginning of a streamed answer. */
 export const beginning = delta('one') + delta(' two');
 
+/** A whole streamed answer, but for its usage. */
+export const answer = `${beginning}${delta(' three')}${chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}`;
+
 /** An engine that is well: it lists its model, and streams three words. */
 export const well: RequestListener = (request, response) => {
   if (request.method === 'GET') {
@@ -80,8 +83,7 @@ export const well: RequestListener = (request, response) => {
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  const end = chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
-  response.end(`${beginning}${delta(' three')}${end}${chunk({ usage })}data: [DONE]\n\n`);
+  response.end(`${answer}${chunk({ usage })}data: [DONE]\n\n`);
 };
 
 /** As an engine that is well, but for its answers to requests. */
