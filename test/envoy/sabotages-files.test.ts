@@ -1,5 +1,6 @@
 // @suite waits
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runWeir } from '../support/run-weir.ts';
@@ -116,6 +117,19 @@ const sabotages: readonly FileSabotage[] = [
   },
 ];
 
+/** The certificate of the edge. As Kubernetes mounts a Secret: links to a link that is replaced in one step. */
+const mount = mkdtempSync(join(tmpdir(), 'weir-secret-'));
+const edge = { object: 'certificate/localhost', says: 'The certificate that callers see expired' };
+let version = 0;
+function showCallers(certificate: string): void {
+  version += 1;
+  mkdirSync(join(mount, `..${version}`));
+  writeFileSync(join(mount, `..${version}`, 'tls.crt'), certificate);
+  writeFileSync(join(mount, `..${version}`, 'tls.key'), key);
+  symlinkSync(`..${version}`, join(mount, '..data_tmp'));
+  renameSync(join(mount, '..data_tmp'), join(mount, '..data'));
+}
+
 let weir: Weir;
 let whileGood: readonly Line[];
 let whileBroken: readonly Line[];
@@ -132,22 +146,33 @@ const of = (lines: readonly Line[], { object, name }: FileSabotage): readonly Li
 beforeAll(async () => {
   engines.push(await startSabotagedEngine(speak(well)), await startSabotagedEngine(speak(well, goodTls)));
   const files = Object.fromEntries(sabotages.map(({ name, good: text }) => [`${name}.yaml`, text()]));
-  weir = await startWeir({ manifests: files });
+  showCallers(good);
+  for (const name of ['tls.crt', 'tls.key']) symlinkSync(join('..data', name), join(mount, name));
+  const env = {
+    WEIR_TLS_CERTIFICATE_FILE: join(mount, 'tls.crt'),
+    WEIR_TLS_KEY_FILE: join(mount, 'tls.key'),
+  };
+  weir = await startWeir({ manifests: files, env });
   whileGood = await listed();
   const nobody = async (): Promise<void> => undefined;
 
   write(({ good: text, change: [from, to] }) => text().replace(from, to));
+  showCallers(expired);
   const isNamed = (lines: readonly Line[]): boolean =>
-    sabotages.every((row) => lines.some(({ object, problem }) => object === row.object && problem.includes(row.says)));
+    [edge, ...sabotages].every((row) =>
+      lines.some(({ object, problem }) => object === row.object && problem.includes(row.says)),
+    );
   whileBroken = await untilLines(listed, { isSo: isNamed, meanwhile: nobody, withinMs });
 
   write(({ good: text }) => text());
+  showCallers(good);
   onceMended = await untilLines(listed, { isSo: (lines) => lines.length === 0, meanwhile: nobody, withinMs });
 });
 
 afterAll(async () => {
   await weir.close();
   for (const engine of engines) await engine.close();
+  rmSync(mount, { recursive: true });
 });
 
 test('files without a mistake are no line', () => {
@@ -165,4 +190,15 @@ describe.each(sabotages)('a file with the mistake $name', (row) => {
   test('is none within 30 s of its correction', () => {
     expect(of(onceMended, row)).toEqual([]);
   });
+});
+
+test('an expired certificate of the edge is a line within 30 s, and none within 30 s of its renewal', () => {
+  expect(whileBroken.filter(({ object }) => object === edge.object)).toEqual([
+    expect.objectContaining({ problem: expect.stringContaining(edge.says) as string }),
+  ]);
+  expect(onceMended).toEqual([]);
+});
+
+test('there was no other line', () => {
+  expect(whileBroken).toHaveLength(sabotages.length + 1);
 });

@@ -361,6 +361,10 @@ describe('thresholds with a way back', () => {
 
 describe('problems that say the same', () => {
   const down = object('Backend/a', 'Healthy False NoAddress').objects;
+  const objectsOf = (backends: readonly string[]): readonly ObservedObject[] => [
+    ...down,
+    ...object('Model/a', 'Servable False NoRouteReady').objects.map((model) => ({ ...model, backends })),
+  ];
 
   it('are one: a backend that is down needs no share of failures', async () => {
     expect((await all({ ...well, objects: down, errors: [failing('Backend/a')] })).map(({ kind }) => kind)).toEqual([
@@ -372,10 +376,6 @@ describe('problems that say the same', () => {
   });
 
   it('are one where a Model has no other Backend, and name the Model; two where it has', async () => {
-    const objectsOf = (backends: readonly string[]): readonly ObservedObject[] => [
-      ...down,
-      ...object('Model/a', 'Servable False NoRouteReady').objects.map((model) => ({ ...model, backends })),
-    ];
     const [one, ...others] = await all({ ...well, objects: objectsOf(['a']) });
     expect(others).toEqual([]);
     expect(one).toMatchObject({ object: 'Backend/a', model: 'org/a' });
@@ -388,6 +388,18 @@ describe('problems that say the same', () => {
 
   it('are two where they are of two objects', async () => {
     expect(await all({ ...well, objects: down, errors: [failing('Backend/b')] })).toHaveLength(2);
+  });
+
+  it('are one where an expired certificate explains them, and two where one only ends soon', async () => {
+    const endsAt = (at: string): Observed => ({
+      ...inService({ certificates: [{ object: 'Backend/a', what: 'The CA certificate', expiresAt: Date.parse(at) }] }),
+      ...{ objects: objectsOf(['a']), errors: [failing('Backend/a')] },
+    });
+    const kinds = async (at: string): Promise<readonly string[]> =>
+      (await all(endsAt(at))).map(({ object: name, kind }) => `${kind} ${name}`);
+    expect(await kinds('2026-06-01T00:00:00Z')).toEqual(['certificate-expires Backend/a']);
+    expect((await all(endsAt('2026-06-01T00:00:00Z')))[0]?.problem).toMatch(/ No other route serves org\/a\.$/);
+    expect(await kinds('2026-07-02T12:00:00Z')).toContain('backend-down Backend/a');
   });
 
   it('are not looked for in conditions while Envoy is silent, and stay as they were', async () => {

@@ -38,9 +38,18 @@ export async function findProblems(
   );
   const findings = [...serviceProblems(service, isListed), ...mistakes(found), ...ofObjects.flat(), ...ofErrors.flat()];
   const all = new Set(findings.map(({ object, kind }) => `${kind} ${object}`));
-  const uncovered = findings.filter(({ object, kind }) => !isCovered(object, kind, all));
+  // A Backend with an expired certificate fails because of it.
+  const expired = new Set(
+    service.certificates.filter(({ expiresAt }) => expiresAt <= service.now).map(({ object }) => object),
+  );
+  const isExplained = ({ object, kind }: Finding): boolean =>
+    (kind === 'backend-down' || kind === 'backend-failing') && expired.has(object);
+  const uncovered = findings.filter((one) => !isExplained(one) && !isCovered(one.object, one.kind, all));
+  const down = uncovered.filter(
+    ({ object, kind }) => ofBackends.has(kind) || (kind === 'certificate-expires' && expired.has(object)),
+  );
   return {
-    findings: withAffectedModels(uncovered, objects),
+    findings: withAffectedModels(uncovered, { objects, down: new Set(down) }),
     unknown: service.isEnvoyAnswering ? nothing : seenThroughEnvoy,
   };
 }
@@ -58,8 +67,11 @@ const maxModels = 3;
  * One cause is one problem: a Model all of whose Backends have problems has none of its own, and the problem of its first
  * Backend names it.
  */
-function withAffectedModels(findings: readonly Finding[], objects: readonly ObservedObject[]): readonly Finding[] {
-  const failing = new Set(findings.filter(({ kind }) => ofBackends.has(kind)).map(({ object }) => object));
+function withAffectedModels(
+  findings: readonly Finding[],
+  { objects, down }: { readonly objects: readonly ObservedObject[]; readonly down: ReadonlySet<Finding> },
+): readonly Finding[] {
+  const failing = new Set([...down].map(({ object }) => object));
   if (failing.size === 0) return findings;
   const troubled = new Set(findings.filter(({ kind }) => ofModels.has(kind)).map(({ object }) => object));
   const affected = objects.filter(
@@ -70,7 +82,7 @@ function withAffectedModels(findings: readonly Finding[], objects: readonly Obse
   const byBackend = Map.groupBy(affected, ({ backends = [] }) => `Backend/${backends[0] ?? ''}`);
   return findings.flatMap((finding) => {
     if (ofModels.has(finding.kind) && covered.has(finding.object)) return [];
-    const models = ofBackends.has(finding.kind) ? (byBackend.get(finding.object) ?? []) : [];
+    const models = down.has(finding) ? (byBackend.get(finding.object) ?? []) : [];
     if (models.length === 0) return [finding];
     const names = models.slice(0, maxModels).map(({ model }) => model);
     const more = models.length > maxModels ? ` and ${models.length - maxModels} more` : '';

@@ -19,6 +19,8 @@ interface Situation {
   readonly files?: readonly CatalogProblem[];
   readonly own?: Partial<ObservedCatalog>;
   readonly edgeEndsInDays?: number;
+  /** How long Envoy takes to list its certificates. */
+  readonly answerMs?: number;
 }
 
 const checked = { healthCheck: { path: '/health' } };
@@ -26,7 +28,7 @@ const good = [backend('vllm-a', checked), model('a')];
 const dayMs = 86_400_000;
 
 /** What is found in a situation, as the list shows it; and what makes more happen in it. */
-function setUp({ objects = good, files = [], own = {}, edgeEndsInDays }: Situation = {}) {
+function setUp({ objects = good, files = [], own = {}, edgeEndsInDays, answerMs = 0 }: Situation = {}) {
   const clock = createFakeClock();
   const compilation = compile(objects);
   const { snapshot } = compilation;
@@ -48,6 +50,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays }: Situati
     admin: {
       ownCertificates: async () => {
         asked += 1;
+        clock.advance(answerMs);
         const expiresAt = clock.now() + (edgeEndsInDays ?? 0) * dayMs;
         return edgeEndsInDays === undefined ? [] : [{ names: ['gateway.example.com'], expiresAt }];
       },
@@ -157,12 +160,17 @@ describe('a service and its catalog', () => {
     ]);
   });
 
-  it('asks Envoy for certificates once a minute', async () => {
-    const { clock, observe, asked } = setUp();
+  it.each([
+    [0, 15_000],
+    [100, 20_000],
+    [5_000, 60_000],
+  ])('asks Envoy, whose answer takes %d ms, for certificates every %d ms', async (answerMs, everyMs) => {
+    const { clock, observe, asked } = setUp({ answerMs });
     await observe();
+    clock.advance(everyMs - answerMs - 1);
     await observe();
     expect(asked()).toBe(1);
-    clock.advance(60_000);
+    clock.advance(1);
     await observe();
     expect(asked()).toBe(2);
   });

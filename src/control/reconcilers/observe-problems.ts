@@ -61,13 +61,16 @@ export function openProblems(
   });
 }
 
-/** Certificates change within days, and Envoy lists all of them in each answer. */
-const certificatesEveryMs = 60_000;
+/**
+ * How often Envoy is asked for certificates. It lists all of them in each answer: where that takes long, it is asked less often,
+ * so that it takes at most a two-hundredth of the time.
+ */
+const certificates = { minEveryMs: 15_000, maxEveryMs: 60_000, perAnswer: 200 } as const;
 
 /** Returns a function that observes everything once. It waits a second at most for Envoy, and works through many objects in slices. */
 export function createObserver(parts: ObservedParts): () => Promise<Observed> {
   const { clock, errors, catalog } = parts;
-  const certificates = createCertificateLook(parts);
+  const lookAtCertificates = createCertificateLook(parts);
   const logFailing = createProblemLog(parts.log, 'a dependency fails');
   return async () => {
     const inSlices = createSlices();
@@ -79,7 +82,7 @@ export function createObserver(parts: ObservedParts): () => Promise<Observed> {
     return {
       service: await observedService(parts, {
         ...{ now, isEnvoyAnswering },
-        certificates: await certificates(isEnvoyAnswering),
+        certificates: await lookAtCertificates(isEnvoyAnswering),
       }),
       mistakes: await mistakesOf(view, inSlices),
       objects,
@@ -158,16 +161,20 @@ function createCertificateLook({
   catalog,
 }: Pick<ObservedParts, 'clock' | 'admin' | 'catalog'>): (mayAsk: boolean) => Promise<readonly ObservedCertificate[]> {
   let edge: readonly ObservedCertificate[] = [];
-  let askedAt = -Infinity;
+  let askAt = -Infinity;
   const ofCluster = new WeakMap<Cluster, readonly ObservedCertificate[]>();
   return async (mayAsk) => {
-    if (mayAsk && clock.elapsed() - askedAt >= certificatesEveryMs) {
-      askedAt = clock.elapsed();
+    const askedAt = clock.elapsed();
+    if (mayAsk && askedAt >= askAt) {
+      askAt = Infinity;
       edge = await admin.ownCertificates().then(
         (found) => found.map(edgeCertificate),
         // Envoy has just stopped: the certificates that it reported last still apply.
         () => edge,
       );
+      const { minEveryMs, maxEveryMs, perAnswer } = certificates;
+      const tookMs = clock.elapsed() - askedAt;
+      askAt = askedAt + Math.min(maxEveryMs, Math.max(minEveryMs, tookMs * perAnswer));
     }
     const trusted = catalog.snapshots.current().clusters.flatMap((cluster) => {
       return ofCluster.getOrInsertComputed(cluster, () => certificatesOf(cluster));
