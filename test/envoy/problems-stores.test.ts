@@ -80,7 +80,9 @@ test('a database that is away is on the terminal and in the metrics, and the com
   await server.stop();
   // Without a request.
   await expect.poll(() => printed('database'), polling).toEqual(['Problem']);
-  expect(await listed()).toMatchObject([{ object: 'database', problem: expect.stringMatching(/^Cannot be opened/) }]);
+  expect(await listed()).toMatchObject([
+    { object: 'database', problem: expect.stringMatching(/cannot be opened from here/) },
+  ]);
   await expect.poll(isDownInMetrics, polling).toBe(1);
   await server.start();
   await expect.poll(() => printed('database').at(-1), polling).toBe('Ended');

@@ -86,7 +86,9 @@ describe('weir problems', () => {
     const url = `postgres://weir:secret-word@127.0.0.1:${await freePort()}/weir`;
     const env = { WEIR_DATABASE_URL: url, WEIR_DATA: data };
     const { code, stdout } = await runCommand(['problems', '--json'], { env });
-    const problem = expect.stringMatching(/^Cannot be opened from here, so the services could not be asked: .+/);
+    const problem = expect.stringMatching(
+      /^.+ \(.+\): it cannot be opened from here, so the services could not be asked\.$/,
+    );
     expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ object: 'database', problem }]]);
     expect(stdout).not.toContain('secret-word');
   });

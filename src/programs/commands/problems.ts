@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { dependencyAction, dependencyCauseOf } from '../../core/dependency-cause.ts';
-import { messageOf } from '../../core/failure.ts';
+import { dependencyAction, dependencyFailure, dependencySays } from '../../core/dependency-cause.ts';
 import { type Problem, problemOf } from '../../control/core/problem.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Answer, databaseCommand } from './accounts-command.ts';
@@ -70,12 +69,13 @@ function nothingRuns(folder: string): Problem {
 }
 
 function databaseDown(error: unknown): Problem {
-  const advice = dependencyAction({ cause: dependencyCauseOf(error) }, 'database');
+  const failure = dependencyFailure(error);
+  const advice = dependencyAction(failure, 'database');
   return problemOf({
     object: 'database',
     kind: 'database-down',
     since: nowText(),
-    problem: `Cannot be opened from here, so the services could not be asked: ${messageOf(error)}`,
+    problem: `${dependencySays(failure)}: it cannot be opened from here, so the services could not be asked.`,
     action: `${advice}. It may be another database than the gateway's: compare --data: docs/runbooks.md#weirledgeraway`,
   });
 }
