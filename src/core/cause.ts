@@ -320,3 +320,6 @@ export function causeText(cause: Cause, status: number | undefined): string {
   const { says } = causes[cause];
   return status === undefined ? says : `${says} (HTTP ${status})`;
 }
+
+/** The engine's own sentence (`Fault.said`) as the end of a text about it. */
+export const saidText = (said: string | undefined): string => (said === undefined ? '' : `; it says “${said}”`);

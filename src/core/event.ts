@@ -137,7 +137,7 @@ export const engineErrors = [
 ] as const;
 export type EngineError = (typeof engineErrors)[number];
 
-/** The parts of an engine's error that are kept. Its text is not kept, because it may quote the prompt. */
+/** The parts of an engine's error that are kept. */
 export interface EngineErrorReading {
   readonly engineError: EngineError;
   /** The part of the request that the error names. Undefined if it names none. */
@@ -145,6 +145,8 @@ export interface EngineErrorReading {
   readonly cause?: Cause | undefined;
   /** The field that the engine does not know, if the service chose it. */
   readonly refuses?: OwnField | undefined;
+  /** The engine's own sentence for operators, on one line: `quoteError` has masked what it repeats of the request. */
+  readonly said?: string | undefined;
 }
 
 /**
@@ -155,7 +157,7 @@ export interface EngineErrorReading {
 export const refusalCauses = [...engineErrors, 'structure', 'repeated-failure', 'disputed'] as const;
 export type RefusedFor = (typeof refusalCauses)[number];
 
-export interface Fault {
+export interface Fault extends Pick<EngineErrorReading, 'said'> {
   readonly kind: FaultKind;
   /** Safe to log: never holds content. */
   readonly detail: string;

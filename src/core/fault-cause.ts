@@ -54,3 +54,12 @@ export function causeOf({ cause, kind, status, detail, engineError }: Omit<Fault
       return 'silent';
   }
 }
+
+/**
+ * A fault with the sentence of the last one, if the engine failed in the same way: sentences contain times and numbers, and the
+ * condition of a Backend must not change with each request.
+ */
+export function withSteadySentence(fault: Fault, last: Fault | undefined): Fault {
+  if (last?.said === undefined || last.status !== fault.status || causeOf(last) !== causeOf(fault)) return fault;
+  return { ...fault, said: last.said };
+}

@@ -51,6 +51,8 @@ export interface FailingBackend {
   readonly evidence: FailingEvidence;
   /** HTTP status of the last failed request; undefined if there was no answer. */
   readonly status: number | undefined;
+  /** What the engine said then (`Fault.said`). */
+  readonly said?: string | undefined;
 }
 
 /** Every endpoint of a backend, in exactly one state. */

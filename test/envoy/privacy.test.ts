@@ -131,6 +131,13 @@ test('faults of engines, in their own words, are told to nobody', async () => {
   await expect.poll(() => weir.log()).toContain('attempt failed');
 });
 
+test('the sentence of an engine is logged without the part of the request that it repeats', async () => {
+  const message = `CUDA out of memory while serving ${canary} for ${canary.toLowerCase()}: buy more`;
+  for (const engine of engines) engine.set({ status: 500, errorJson: { error: { message } } });
+  expect((await ask()).status).toBe(502);
+  await expect.poll(() => weir.log()).toMatch(/"said":"CUDA out of memory [a-z ]*… for …: buy more"/);
+});
+
 test('a request that is refused is told to its caller alone', async () => {
   const wrong = [
     ...['role', 'content'].map((field) => ({

@@ -1,3 +1,4 @@
+import type { Cause } from '../../src/core/cause.ts';
 import type { Upstream, UpstreamCall, UpstreamListener } from '../../src/gateway/core/upstream.ts';
 
 const encoder = new TextEncoder();
@@ -13,7 +14,7 @@ export interface FakeCall {
   readonly movedTo: (endpoint: string) => void;
   readonly data: (piece: string | Uint8Array) => void;
   readonly end: () => void;
-  readonly fail: (reason: string) => void;
+  readonly fail: (reason: string, cause?: Cause) => void;
   /** Head, body and end of a whole answer. */
   readonly answer: (contentType: string, body: string) => void;
 }
@@ -57,9 +58,9 @@ export function createFakeUpstream(
         over();
         listener.ended();
       },
-      fail: (reason) => {
+      fail: (reason, cause) => {
         over();
-        listener.failed(reason);
+        listener.failed(reason, cause);
       },
       answer: (contentType, body) => {
         fake.head(200, { 'content-type': contentType });

@@ -1,4 +1,4 @@
-import { causes, causeText } from '../../core/cause.ts';
+import { causes, causeText, saidText } from '../../core/cause.ts';
 import type { Backend, KubeObject, Route, Snapshot } from '../../core/catalog.ts';
 import {
   clusterMark,
@@ -255,8 +255,8 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
 /** The trouble of a Backend whose requests fail: its cause, and what that does to requests. */
 function requestTrouble(failing: FailingBackend | undefined, what: string): Trouble {
   if (failing?.cause === undefined) return { reason: 'RequestsFail', message: what };
-  const { cause, status } = failing;
-  return { reason: causes[cause].reason, message: `it ${causeText(cause, status)}: ${what}` };
+  const { cause, status, said } = failing;
+  return { reason: causes[cause].reason, message: `it ${causeText(cause, status)}: ${what}${saidText(said)}` };
 }
 
 /** The trouble of a Backend without an endpoint. The follower of its endpoints gives the reason. */

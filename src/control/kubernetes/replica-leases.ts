@@ -58,9 +58,10 @@ const failingBackend = z
   .object({
     status: z.number().optional(),
     cause: z.string().optional(),
+    said: z.string().optional(),
     evidence: z.enum(failingEvidence).catch('requests').default('many-requests'),
   })
-  .transform(({ status, cause, evidence }) => ({ status, cause: causeNamed(cause), evidence }));
+  .transform(({ status, cause, said, evidence }) => ({ status, cause: causeNamed(cause), said, evidence }));
 
 const writtenCatalog = z.object({
   hasEnvoy: z.boolean(),

@@ -128,14 +128,16 @@ export function failingBackend(records: readonly RouteRecord[], probe: Probe | u
   const isAnswering = records.some(({ answeredAt = -Infinity }) => answeredAt > worst.since);
   const isLasting = worst.failures >= failuresInARow && !isAnswering;
   const evidence = probed?.evidence ?? (isLasting ? 'many-requests' : 'requests');
-  return { cause: causeOf(worst.fault), status: worst.fault.status, evidence };
+  const { status, said } = worst.fault;
+  return { cause: causeOf(worst.fault), status, said, evidence };
 }
 
 function failingProbe(records: readonly RouteRecord[], probe: Probe | undefined): FailingBackend | undefined {
   if (probe?.answer.kind !== 'fails') return undefined;
   const { since, answer } = probe;
   if (records.some(({ answeredAt = -Infinity }) => answeredAt > since)) return undefined;
-  return { cause: answer.cause, status: answer.status, evidence: 'probe' };
+  const { cause, status, said } = answer;
+  return { cause, status, said, evidence: 'probe' };
 }
 
 /** Name of this replica among those that follow the same catalog. */

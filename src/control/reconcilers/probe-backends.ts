@@ -3,9 +3,8 @@ import type { Route } from '../../core/catalog.ts';
 import { ofConnection } from '../../core/cause.ts';
 import { type CancelTimer, type Clock, every } from '../../core/clock.ts';
 import type { Endpoint, Endpoints } from '../../core/endpoint.ts';
-import type { EngineErrorReading } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
-import { askModels, type ModelsAnswer } from '../../gateway/egress/ask-models.ts';
+import { askModels, type ModelsAnswer, type ReadError } from '../../gateway/egress/ask-models.ts';
 import type { LiveHealth } from '../../gateway/routing/health/health.ts';
 
 /** The newest answer of a Backend. */
@@ -25,7 +24,7 @@ interface ProbesOptions {
   /** Called with the routes of a Backend that failed and answers again. */
   readonly onRecovered?: ((routes: readonly Route[]) => void) | undefined;
   /** Reads the body of an engine's error. */
-  readonly readError: (status: number, text: string) => EngineErrorReading;
+  readonly readError: ReadError;
   readonly ask?: typeof askModels;
 }
 
@@ -97,9 +96,7 @@ export function watchBackends(options: ProbesOptions): Probes {
     asking.delete(name);
     const last = probes.get(name);
     if (answer === undefined || !followed.has(name)) return;
-    const at = clock.elapsed();
-    const isSame = last !== undefined && (last.answer.kind === 'fails') === (answer.kind === 'fails');
-    probes.set(name, { at, since: isSame ? last.since : at, answer });
+    probes.set(name, nextProbe(last, { at: clock.elapsed(), answer }));
   }
 
   /** An endpoint that failed when it was asked, and lists its models now, has been repaired. Any answer shows a connection. */
@@ -146,6 +143,17 @@ export function watchBackends(options: ProbesOptions): Probes {
       stop();
     },
   };
+}
+
+/** A Backend that fails as it did before keeps the sentence of then, as `withSteadySentence` does. */
+function nextProbe(last: Probe | undefined, { at, answer }: Pick<Probe, 'at' | 'answer'>): Probe {
+  if (last === undefined || (last.answer.kind === 'fails') !== (answer.kind === 'fails')) {
+    return { at, since: at, answer };
+  }
+  const { since, answer: before } = last;
+  if (answer.kind !== 'fails' || before.kind !== 'fails' || before.said === undefined) return { at, since, answer };
+  const isEqual = answer.cause === before.cause && answer.status === before.status;
+  return { at, since, answer: isEqual ? before : answer };
 }
 
 /**

@@ -78,6 +78,8 @@ interface RunningAttempt {
   readonly listener: AttemptListener;
   /** Undefined until the call goes out. */
   stream: UpstreamStream | undefined;
+  /** The call, until the engine answers with a success. */
+  request: UpstreamCall | undefined;
   /** Undefined until the engine answers with a success. */
   reader: ResponseReader | undefined;
   /** Undefined unless the engine answers with an error. */
@@ -137,14 +139,8 @@ function newRunningAttempt(options: AttemptOptions, listener: AttemptListener): 
   return {
     options,
     listener,
-    stream: undefined,
-    reader: undefined,
-    error: undefined,
-    hasOutput: false,
-    usage: undefined,
-    maxCompletion: 0,
-    finishReasons: [],
-    lastPayload: 0,
+    ...{ stream: undefined, request: undefined, reader: undefined, error: undefined },
+    ...{ hasOutput: false, usage: undefined, maxCompletion: 0, finishReasons: [], lastPayload: 0 },
     cancelTimer: () => undefined,
     isPaused: false,
     isOver: false,
@@ -157,6 +153,7 @@ function call(running: RunningAttempt, request: UpstreamCall): void {
   const { upstream, clock } = options;
   const traceparent = listener.calling();
   running.lastPayload = clock.elapsed();
+  running.request = request;
   watchSilence(running);
   const stream = upstream.call(traceparent === undefined ? request : { ...request, traceparent }, {
     movedTo: (endpoint) => movedTo(running, endpoint),
@@ -199,6 +196,7 @@ function takeHead(running: RunningAttempt, status: number, header: (name: string
     readError(running, status, retryAfter(header('retry-after')));
     return;
   }
+  running.request = undefined;
   const contentType = header('content-type') ?? '';
   const answerBegun = continuation?.answerBegun ?? false;
   running.reader = protocol.reader(planned, { contentType, choices, answerBegun });
@@ -255,7 +253,7 @@ function endErrorBody(running: RunningAttempt, error: EngineErrorBody): void {
 }
 
 function finishWithError(running: RunningAttempt, { status, text, wait }: EngineErrorBody): void {
-  const reading = running.options.protocol.errors.read(status, text);
+  const reading = running.options.protocol.errors.read(status, text, running.request);
   finish(running, { kind: 'status', status, detail: 'engine answered', ...reading, ...wait });
 }
 

@@ -34,7 +34,8 @@ export interface ExpectedAnswer {
 export interface ErrorReader {
   /** Whether the answer is an error, whose body can say more than its status does. */
   readonly needsBody: (status: number) => boolean;
-  readonly read: (status: number, body: string) => EngineErrorReading;
+  /** `asked`: the call, whose content must not be kept. */
+  readonly read: (status: number, body: string, asked: UpstreamCall | undefined) => EngineErrorReading;
 }
 
 /** What a route can do with a partial answer. */

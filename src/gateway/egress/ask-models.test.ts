@@ -52,9 +52,19 @@ it.each<readonly [number, string, string, ModelsAnswer]>([
   ],
   [200, 'application/json', 'ok', { kind: 'lists', models: undefined }],
   [200, 'text/html; charset=utf-8', '<html>sign in</html>', { kind: 'fails', cause: 'not-an-api', status: 200 }],
-  [401, 'application/json', '{"error":"Unauthorized"}', { kind: 'fails', cause: 'credential-refused', status: 401 }],
-  [403, 'text/plain', 'no', { kind: 'fails', cause: 'credential-refused', status: 403 }],
-  [503, 'application/json', '{"error":{"message":"Loading model"}}', { kind: 'fails', cause: 'loading', status: 503 }],
+  [
+    401,
+    'application/json',
+    '{"error":"Unauthorized"}',
+    { kind: 'fails', cause: 'credential-refused', status: 401, said: 'Unauthorized' },
+  ],
+  [403, 'text/plain', 'no', { kind: 'fails', cause: 'credential-refused', status: 403, said: 'no' }],
+  [
+    503,
+    'application/json',
+    '{"error":{"message":"Loading model"}}',
+    { kind: 'fails', cause: 'loading', status: 503, said: 'Loading model' },
+  ],
   [
     400,
     'text/plain',

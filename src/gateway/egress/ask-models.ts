@@ -3,6 +3,7 @@ import type { Backend } from '../../core/catalog.ts';
 import type { Cause } from '../../core/cause.ts';
 import type { EngineErrorReading } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
+import type { Headers } from '../../core/headers.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import { type EngineModel, readModelList } from '../../core/model-list.ts';
 import { causeOfError } from '../../core/connect-cause.ts';
@@ -14,7 +15,7 @@ import { createDirectAgent, directOrigin } from './direct-agent.ts';
  */
 export type ModelsAnswer =
   | { readonly kind: 'lists'; readonly models?: readonly EngineModel[] | undefined }
-  | { readonly kind: 'fails'; readonly cause: Cause; readonly status?: number }
+  | { readonly kind: 'fails'; readonly cause: Cause; readonly status?: number; readonly said?: string | undefined }
   | { readonly kind: 'unclear' };
 
 const timeoutMs = 3_000;
@@ -36,12 +37,18 @@ type AskedBackend = Pick<Backend, 'path' | 'headers' | 'query'> & {
   readonly cluster: Pick<Backend['cluster'], 'tls' | 'host'>;
 };
 
+/** Reads the body of an error, as the answer to a call. */
+export type ReadError = (
+  status: number,
+  text: string,
+  asked: { readonly path: string; readonly headers: Headers },
+) => EngineErrorReading;
+
 interface AskOptions {
   /** `address:port`. */
   readonly endpoint: string;
   readonly authority: string;
-  /** Reads the body of an error. */
-  readonly read: (status: number, text: string) => EngineErrorReading;
+  readonly read: ReadError;
 }
 
 /**
@@ -66,8 +73,9 @@ export async function askModels(
       const text = await textOf(body);
       return isPage ? { kind: 'fails', cause: 'not-an-api', status } : { kind: 'lists', models: modelsIn(text) };
     }
-    const cause = causeOf({ kind: 'status', status, detail: '', ...read(status, await textOf(body)) });
-    return certain.has(cause) ? { kind: 'fails', cause, status } : { kind: 'unclear' };
+    const reading = read(status, await textOf(body), { path: query, headers });
+    const cause = causeOf({ kind: 'status', status, detail: '', ...reading });
+    return certain.has(cause) ? { kind: 'fails', cause, status, said: reading.said } : { kind: 'unclear' };
   } catch (error) {
     return { kind: 'fails', cause: causeOfError(error) };
   } finally {

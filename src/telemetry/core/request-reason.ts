@@ -44,12 +44,19 @@ export function faultText({ kind, cause, ...facts }: AttemptFault): string {
   return known.length === 0 ? text : `${text} (${known.join(', ')})`;
 }
 
-function factsOf({ status, engine_error: error, about, envoy_flags: flags }: Omit<AttemptFault, 'kind' | 'cause'>) {
+function factsOf({
+  status,
+  engine_error: error,
+  about,
+  envoy_flags: flags,
+  said,
+}: Omit<AttemptFault, 'kind' | 'cause'>) {
   return [
     ...(status === null ? [] : [`HTTP ${status}`]),
     ...(error === null ? [] : [`the engine says ${words(error)}`]),
     ...(about === null ? [] : [`about ${about}`]),
     ...(flags === null ? [] : [envoyFlags[flags] ?? `Envoy ${flags}`]),
+    ...(said === undefined ? [] : [`“${said}”`]),
   ];
 }
 
@@ -85,7 +92,8 @@ export function reasonOf({ outcome, failure, refused_for: cause, attempts }: Why
 
 function faultFor(fault: AttemptFault, reader: ReasonReader): string {
   if (reader === 'admin' && fault.cause !== null) return faultText(fault);
-  const seen = reader === 'admin' ? fault : { ...fault, engine_error: null, about: null, envoy_flags: null };
+  const seen =
+    reader === 'admin' ? fault : { ...fault, engine_error: null, about: null, envoy_flags: null, said: undefined };
   const known = factsOf(seen);
   return known.length === 0 ? words(fault.kind) : known.join(', ');
 }

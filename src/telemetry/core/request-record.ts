@@ -72,8 +72,8 @@ export interface AttemptNote extends AttemptStart {
   readonly facts: AnswerFacts | undefined;
 }
 
-/** The classification of a fault. It has no text of an engine. */
-export type FaultFacts = Pick<Fault, 'kind' | 'status' | 'engineError' | 'about'> & {
+/** The classification of a fault. Its only text of an engine is `said`. */
+export type FaultFacts = Pick<Fault, 'kind' | 'status' | 'engineError' | 'about' | 'said'> & {
   readonly cause: Cause;
   /** Envoy's response flags. */
   readonly flags: string | undefined;
@@ -270,12 +270,13 @@ function watchOf(note: Writable<AttemptNote>, clock: Pick<Clock, 'elapsed'>): At
       note.end = end.kind;
       note.facts = facts;
       if (end.kind !== 'failed') return;
-      const { kind, status, engineError, about, detail } = end.fault;
+      const { kind, status, engineError, about, said, detail } = end.fault;
       note.fault = {
         kind,
         status,
         ...(engineError && { engineError }),
         about,
+        said,
         cause: causeOf(end.fault),
         flags: envoyFlags.exec(detail)?.[1],
       };

@@ -37,6 +37,7 @@ describe('a story', () => {
       '.attempts[].endpoint',
       '.attempts[].fault.about',
       '.attempts[].fault.envoy_flags',
+      '.attempts[].fault.said',
       '.searches[].provider',
       '.bill.cost',
       ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost'].map((name) => `.settled.${name}`),

@@ -1,6 +1,6 @@
 /**
  * The story of one request, for the people who run the gateway: the portal and `weir explain` show it. Names, counts,
- * codes and times; never content, the text of a key, or text of an engine or a caller. Services write it on their ops
+ * codes and times; never content, the text of a key, or text of a caller. Of an engine, only `said` is text. Services write it on their ops
  * port with these schemas, and clients read it with them. Times that end in `_ms` are milliseconds since the request
  * began, unless they are durations.
  */
@@ -45,6 +45,10 @@ const faultSchema = z
     cause: namesOf(causes).nullable().default(null).meta({
       description:
         'why it failed, by the table of causes in docs/problems.md; null: a version before the table wrote it',
+    }),
+    said: z.string().optional().meta({
+      description:
+        'what the engine said, without what it repeated of the request; members and the ledger never have it',
     }),
   })
   .meta({ id: 'AttemptFault', description: 'why an attempt was no good' });

@@ -27,14 +27,14 @@ export function createRequestLog(log: Logger) {
       if (attempt.reason !== 'first') log.debug(attempt, 'another attempt');
     },
     attemptFailed: (requestId: string, routeId: string, fault: Fault): void => {
-      const { kind, detail, status, engineError } = fault;
+      const { kind, detail, status, engineError, said } = fault;
       const cause = causeOf(fault);
       // The operator has to act on a request that our validation should have refused, and on a problem of the account.
       const level = engineError !== undefined && forOperators.has(engineError) ? 'error' : 'warn';
       const { isLogged, suppressed } = repeats.take(`${routeId} ${cause}`);
       if (isLogged) {
         log[level](
-          { requestId, routeId, fault: kind, cause, detail, status, engineError, suppressed },
+          { requestId, routeId, fault: kind, cause, detail, status, engineError, said, suppressed },
           'attempt failed',
         );
       }

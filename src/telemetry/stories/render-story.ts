@@ -98,6 +98,7 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
             about: fault.about ?? null,
             envoy_flags: fault.flags ?? null,
             cause: fault.cause,
+            said: fault.said,
           },
     output_tokens: note.facts?.usage?.completionTokens ?? null,
   };

@@ -1,6 +1,6 @@
 /** `weir doctor`: asks an endpoint of a Backend whether it is what the manifests say. */
 import type { Backend, Model, Route } from '../../core/catalog.ts';
-import { type Cause, causes, causeText, ofConnection, ofTls } from '../../core/cause.ts';
+import { type Cause, causes, causeText, ofConnection, ofTls, saidText } from '../../core/cause.ts';
 import { type DeclaredRoute, entryFor, listDifference } from '../../core/compare-models.ts';
 import type { Check, Diagnosis } from '../../core/diagnosis.ts';
 import { type EngineModel, runningWindow } from '../../core/model-list.ts';
@@ -73,8 +73,8 @@ function connectionChecks({ cluster, headers = [] }: Backend, answer: ModelsAnsw
       answer.kind === 'unclear' && (check === 'key' || check === 'path') ? unclear(check, noList) : good(check),
     );
   if (answer.kind !== 'fails' || failing === undefined) return passed;
-  const { cause, status } = answer;
-  return [...passed, bad(failing, `${causeText(cause, status)}. ${causes[cause].action}`)];
+  const { cause, status, said } = answer;
+  return [...passed, bad(failing, `${causeText(cause, status)}${saidText(said)}. ${causes[cause].action}`)];
 }
 
 const noList = 'it has no list of models';

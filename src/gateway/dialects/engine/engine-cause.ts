@@ -51,6 +51,8 @@ const messages: readonly (readonly [pattern: RegExp, cause: Cause])[] = [
   ],
 ];
 
+export const isCauseName = (name: string): boolean => names.has(name);
+
 /** The cause that an engine's error names; undefined: no more than its status and its kind. */
 export function engineCause({ status, message, names: said }: SaidError): Cause | undefined {
   if (status === 402) return 'no-quota';

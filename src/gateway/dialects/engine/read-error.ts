@@ -3,7 +3,8 @@ import { engineNames } from '../../../core/engine-name.ts';
 import type { EngineError, EngineErrorReading } from '../../../core/event.ts';
 import { isObject, parseJson } from '../../../core/json.ts';
 import { engineWord, type ParameterName, parameterNames, parameters } from '../../../core/parameters.ts';
-import { engineCause } from './engine-cause.ts';
+import { engineCause, isCauseName } from './engine-cause.ts';
+import { type AskedCall, quoteError } from './quote-error.ts';
 
 interface ErrorReading extends EngineErrorReading {
   /** The HTTP status that the body of a 200 names, if any. */
@@ -171,6 +172,8 @@ const statuses: ReadonlyMap<number, EngineError> = new Map([
 /** What an error says. */
 interface ErrorWords {
   message: string;
+  /** The same as the engine has written it. */
+  said: string;
   /** Codes and types. */
   readonly names: string[];
   /** The names in `param` and `loc`. */
@@ -187,8 +190,10 @@ function takeName(words: ErrorWords, value: unknown): void {
 
 /** Collects what an error says in any shape: an object, a string, a list, one inside of another. */
 function collect(value: unknown, words: ErrorWords, depth = 0): ErrorWords {
-  if (typeof value === 'string' && words.message.length < maxMessage)
+  if (typeof value === 'string' && words.message.length < maxMessage) {
     words.message += ` ${value.slice(0, maxMessage).toLowerCase()}`;
+    if (!value.startsWith('{')) words.said += ` ${value.slice(0, maxMessage)}`;
+  }
   if (depth > 4) return words;
   // Proxies quote the engine's error as JSON in a text.
   if (typeof value === 'string' && value.startsWith('{'))
@@ -238,11 +243,19 @@ function partOf({ places, message }: ErrorWords): Feature | undefined {
   return plain ?? parts.find(([pattern]) => pattern.test(text))?.[1];
 }
 
+const wordsOf = (value: unknown): ErrorWords =>
+  collect(value, { message: '', said: '', names: [], places: [], status: undefined });
+
+/** Text after which engines quote what the model wrote. Ollama: "error parsing tool call: raw='…', err=…". */
+const modelsText = /\braw='.*/s;
+
 /** Reads an engine's error that was parsed from JSON. `status`: the status of the answer. Absent for a 200. */
 export function readError(value: unknown, status?: number): ErrorReading {
-  const words = collect(value, { message: '', names: [], places: [], status: undefined });
-  // Ollama quotes what the model wrote: "error parsing tool call: raw='…', err=…".
-  words.message = words.message.replace(/\braw='.*/s, '');
+  return meaningOf(wordsOf(value), status);
+}
+
+function meaningOf(words: ErrorWords, status: number | undefined): ErrorReading {
+  words.message = words.message.replace(modelsText, '');
   const { message, names, status: inBody } = words;
   const known = status ?? inBody;
   const named = (table: ReadonlyMap<string, EngineError>): EngineError | undefined =>
@@ -261,15 +274,35 @@ export function readError(value: unknown, status?: number): ErrorReading {
 /** A page for people. No engine writes one: a proxy or another server has answered. */
 const page = /^\s*<(?:!doctype|html|head|body|center|h1|\?xml)/i;
 
-/** Reads the body of an answer with an error status: JSON in any shape, else text. */
-function readErrorBody(status: number, text: string): EngineErrorReading {
+/**
+ * The engine's own sentence, for operators. Statuses that refuse the request quote it in ways of their own, so of these
+ * only codes that are in our tables and the field's name are shown.
+ */
+function sentenceOf(words: ErrorWords, status: number, asked: AskedCall): string | undefined {
+  if (status !== 400 && status !== 422) {
+    return quoteError(words.said.replace(modelsText, '').replace(quotedOutput, '$1'), asked);
+  }
+  const code = words.names.find((name) => codes.has(name) || vagueCodes.has(name) || isCauseName(name));
+  const field = partOf(words) ?? refusedField(words);
+  const parts = [...(code === undefined ? [] : [`code ${code}`]), ...(field === undefined ? [] : [`field ${field}`])];
+  return parts.length === 0 ? undefined : parts.join(', ');
+}
+
+/** Parsers of answers quote them. llama.cpp: "Failed to parse input at pos 12: …". */
+const quotedOutput = /(\bpars(?:e|er|ing)\b[^:]{0,80}:).*/is;
+
+/** Reads the body of an answer with an error status: JSON in any shape, else text. `asked`: the call that it answers. */
+function readErrorBody(status: number, text: string, asked?: AskedCall): EngineErrorReading {
   if (page.test(text)) {
     const meaning = wrongServer.test(text) ? 'not-found' : statuses.get(status);
     const engineError = meaning ?? (status < 500 ? 'misconfigured' : 'other');
-    return { engineError, cause: engineCause({ status, message: text.slice(0, maxMessage).toLowerCase(), names: [] }) };
+    const cause = engineCause({ status, message: text.slice(0, maxMessage).toLowerCase(), names: [] });
+    const said = asked && quoteError(/<title>([^<]*)/i.exec(text)?.[1] ?? '', asked);
+    return { engineError, cause, said };
   }
-  const { status: _, ...reading } = readError(parseJson(text) ?? text, status);
-  return reading;
+  const words = wordsOf(parseJson(text) ?? text);
+  const { status: _, ...reading } = meaningOf(words, status);
+  return { ...reading, said: asked && sentenceOf(words, status, asked) };
 }
 
 /** How dispatch reads answers with an error status. */

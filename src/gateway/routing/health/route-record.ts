@@ -1,4 +1,5 @@
 import type { Fault } from '../../../core/event.ts';
+import { withSteadySentence } from '../../../core/fault-cause.ts';
 
 /**
  * The results of a route's last requests, for operators. Ejection has its own rules. There, a prompt that fails repeatedly counts
@@ -41,8 +42,9 @@ export function createRouteRecorder(): RouteRecorder {
       record = { answeredAt: now, failing: undefined, refusal: undefined, triedAt: now };
     },
     failed: (now, fault) => {
-      const { since = now, failures = 0 } = record.failing ?? {};
-      record = { ...record, failing: { since, at: now, failures: failures + 1, fault }, triedAt: now };
+      const { since = now, failures = 0, fault: last } = record.failing ?? {};
+      const failing = { since, at: now, failures: failures + 1, fault: withSteadySentence(fault, last) };
+      record = { ...record, failing, triedAt: now };
     },
     refused: (now, fault) => {
       record = { ...record, refusal: fault, triedAt: now };
