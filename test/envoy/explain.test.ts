@@ -7,6 +7,9 @@ import { canary, startWeir, type Weir } from '../support/weir.ts';
 import { backendManifest, modelManifest } from '../support/weir.ts';
 import { type SearchServer, startSearchServer } from './support/search-server.ts';
 
+/** A fault as the ledger has it: without the engine's sentence. */
+const recorded = ({ said: _, ...fault }: { readonly said?: string | undefined }): object => fault;
+
 let alpha: ProgrammableEngine;
 let beta: ProgrammableEngine;
 let search: SearchServer;
@@ -231,7 +234,10 @@ test('each kind of request is told from the ledger, which outlives the services'
     });
     expect(JSON.parse(stdout), request).toMatchObject({
       ...{ source: 'ledger', outcome, attempt_count: attempts, plan: null },
-      attempts: outcome === 'interrupted' ? remembered?.attempts?.map(({ fault }) => ({ fault })) : null,
+      attempts:
+        outcome === 'interrupted'
+          ? remembered?.attempts?.map(({ fault }) => ({ fault: fault && recorded(fault) }))
+          : null,
       ...{ id: remembered?.id, bill: remembered?.bill, route: remembered?.route },
     });
   });
@@ -288,7 +294,9 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
           { endpoint: `127.0.0.1:${beta.port}`, fault: { status: 500, cause: 'out-of-memory' } },
         ],
       });
-      expect(story.attempts?.map(({ fault }) => fault)).toEqual(before.story.attempts?.map(({ fault }) => fault));
+      expect(story.attempts?.map(({ fault }) => fault)).toEqual(
+        before.story.attempts?.map(({ fault }) => fault && recorded(fault)),
+      );
       expect(text).toContain('The caller got attempts_failed (HTTP 502)');
       expect(text).toMatch(/it refuses the credential \(HTTP 401/);
       expect(text).toMatch(/it ran out of memory \(HTTP 500/);
