@@ -144,7 +144,11 @@ export async function startRealWorld(
       onEnd: (ended) => scheduler.log.write(`r${event.id} ${ended.end()} ${ended.status() ?? '-'}`),
     });
     // Which life of a service has answered is not known.
-    calls.push({ ...made, program: `request ${event.id}`, written: () => (made.end() === 'ended' ? made.written() : undefined) });
+    calls.push({
+      ...made,
+      program: `request ${event.id}`,
+      written: () => (made.end() === 'ended' ? made.written() : undefined),
+    });
   }
 
   function swapCatalog(changes: Partial<MadeCatalog>, backends: readonly ('a' | 'b')[] = ['a', 'b']): void {
