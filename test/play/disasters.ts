@@ -78,9 +78,15 @@ export async function breakIt(event: FaultEvent, surroundings: Surroundings): Pr
       break;
     }
     case 'locked': {
+      const lives = gateways.origins.map((_, number) => gateways.pid(number));
+      // A service that is killed meanwhile does not start without the database, and cannot say that it is away.
+      const hasDied = (): boolean => lives.some((pid, number) => gateways.pid(number) !== pid);
       const giveBack = await takeDatabase();
       try {
-        await untilTrue('the database is away', () => allHave(gateways, 'weir_ledger_database', 1, { state: 'away' }));
+        await untilTrue(
+          'the database is away',
+          async () => hasDied() || (await allHave(gateways, 'weir_ledger_database', 1, { state: 'away' })),
+        );
         await pause(event.forMs);
       } finally {
         await giveBack();
