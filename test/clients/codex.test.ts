@@ -124,6 +124,7 @@ test('compresses its bodies with an account, and is served', async () => {
   expect(code, stdout + stderr).toBe(0);
   expect(stdout).toContain(end.say);
   expect(stderr).toContain('Compressed request body with zstd');
+  expect(await newRows()).toMatchObject([{ surface: 'responses', outcome: 'completed' }]);
 });
 
 test('does not notice that its engine breaks off in mid-stream', async () => {
