@@ -4,17 +4,16 @@ import { isJsonObject, parsedOr } from '../programmable-engine/json-value.ts';
 import type { RequestEvent } from './events.ts';
 import type { ReceivedChoice } from './received-choice.ts';
 
+interface Judged {
+  readonly event: Pick<RequestEvent, 'surface' | 'stream' | 'search' | 'maxTokens'>;
+  readonly isWhole: boolean;
+}
+
 /** How a received choice differs from the expected one. Undefined: not at all. A choice that is not whole is a beginning of it. */
 export function differenceOf(
   choice: ReceivedChoice,
   expected: ChoiceAnswer | undefined,
-  {
-    event,
-    isWhole,
-  }: {
-    readonly event: Pick<RequestEvent, 'surface' | 'stream' | 'search' | 'maxTokens'>;
-    readonly isWhole: boolean;
-  },
+  { event, isWhole }: Judged,
 ): string | undefined {
   if (expected === undefined) return 'was not asked for';
   const text = expected.content as unknown as string;
@@ -42,6 +41,16 @@ export function differenceOf(
   if (event.search !== undefined && event.maxTokens !== undefined) return undefined;
   const finish = finishes[event.surface](expected.finishReason);
   return !isWhole || choice.finish === finish ? undefined : `finishes with ${choice.finish} in place of ${finish}`;
+}
+
+/**
+ * Whether a choice is the first one. After a break, a choice of which nothing characteristic was delivered is continued as a request
+ * for one choice. What is left of its cap may end it.
+ */
+export function isContinuedAlone(choice: ReceivedChoice, first: ChoiceAnswer | undefined, how: Judged): boolean {
+  if (first === undefined) return false;
+  const capped = how.event.maxTokens === undefined ? [] : [{ ...first, finishReason: 'length' as const }];
+  return [first, ...capped].some((one) => differenceOf(choice, one, how) === undefined);
 }
 
 /** How each surface says why an answer ends that has ended for this reason at its engine. */

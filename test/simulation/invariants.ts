@@ -5,7 +5,7 @@ import { verifyLedger } from '../../src/books/ledger/verify-ledger.ts';
 import type { JsonObject } from '../programmable-engine/json-value.ts';
 import type { Call } from './caller.ts';
 import { billFaults } from './check-bill.ts';
-import { differenceOf } from './check-answer.ts';
+import { differenceOf, isContinuedAlone } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
 import { writtenTokens } from './check-delivered.ts';
 import { placeTriedTwice } from './check-attempts.ts';
@@ -99,10 +99,9 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
       if (call.end() === 'ended' && answer.end === 'open') violate('format', 'the answer has no end', event.id);
       const isContinued = world.isContinued({ id: answer.id ?? '', number: event.id });
       for (const [index, choice] of answer.choices) {
-        // A choice of which nothing characteristic was delivered is continued as a request for one choice: as the first.
         const how = { event, isWhole: answer.end === 'whole' };
         const wrong =
-          isContinued && differenceOf(choice, expected.choices[0], how) === undefined
+          isContinued && isContinuedAlone(choice, expected.choices[0], how)
             ? undefined
             : differenceOf(choice, expected.choices[index], how);
         if (wrong !== undefined) violate('answer', `choice ${index}: ${wrong}`, event.id);
