@@ -58,15 +58,18 @@ const repeating: readonly BehaviourInput[] = [
     continuationQuirk,
   })),
 ];
+/** Of a model that reasons, the break may come when it has said hardly anything yet. */
+const reasoningAgain: readonly BehaviourInput[] = [{ continuationQuirk: 'restarts-reasoning' }];
 const late = { at: { events: 30 }, words: 30 };
 
 function withContinuation(event: RequestEvent, chance: Chance): RequestEvent {
-  const { directive, choices, search, ask } = event;
+  const { directive, choices, search, ask, model } = event;
   if (directive?.fault === undefined) return event;
+  const repeats = model === 'thinker' ? reasoningAgain : repeating;
   const mayRepeat = choices === 1 && search === undefined && ask === 'text';
   if (!mayRepeat || chance() < 0.3) return { ...event, directive: { ...directive, ...one(refusing, chance) } };
   const { at, words } = late;
-  return { ...event, words, maxTokens: undefined, directive: { ...directive, at, ...one(repeating, chance) } };
+  return { ...event, words, maxTokens: undefined, directive: { ...directive, at, ...one(repeats, chance) } };
 }
 
 /** A request with what its world has more of. */
