@@ -1,5 +1,6 @@
 /** Compares an engine's list of models with what the manifests declare of it. */
 import { type Backend, isProvider, type Model, type Route } from './catalog.ts';
+import type { EngineName } from './engine-name.ts';
 import { type EngineModel, runningWindow } from './model-list.ts';
 import { didYouMean } from './near-name.ts';
 import { printableLine } from './printable.ts';
@@ -24,9 +25,13 @@ export function entryFor(models: readonly EngineModel[], { route }: DeclaredRout
   const { upstreamModel, backend } = route;
   // llama.cpp serves one model, whatever its name in the request.
   if (backend.engine === 'llamacpp' && models.length === 1) return models[0];
-  const names = backend.engine === 'ollama' ? [upstreamModel, `${upstreamModel}:latest`] : [upstreamModel];
+  const names = listedNames(backend.engine, upstreamModel);
   return models.find(({ id }) => names.includes(id));
 }
+
+/** The names under which an engine lists a model. Ollama adds a tag to a name without one. */
+export const listedNames = (engine: EngineName, model: string): readonly string[] =>
+  engine === 'ollama' ? [model, `${model}:latest`] : [model];
 
 /** Undefined: the list says what is declared. A provider may list only a part of its models. */
 export function listDifference(models: readonly EngineModel[], declared: DeclaredRoute): ListDifference | undefined {

@@ -40,6 +40,12 @@ export function readModelList(json: unknown): readonly EngineModel[] | undefined
 export const declaredContextLength = (model: EngineModel): number | undefined =>
   runningWindow(model) ?? model.meta?.n_ctx_train;
 
+const props = z.object({ default_generation_settings: z.object({ n_ctx: z.int().positive() }) });
+
+/** The window of a running llama.cpp server, from its `/props`. Its list of models has the window that the model was trained for. */
+export const windowInProps = (json: unknown): number | undefined =>
+  props.safeParse(json).data?.default_generation_settings.n_ctx;
+
 /** The window of the running server, where it tells one. The window of the model itself may be longer. */
 export const runningWindow = ({ max_model_len, meta, context_length }: EngineModel): number | undefined =>
   max_model_len ?? meta?.n_ctx ?? context_length;

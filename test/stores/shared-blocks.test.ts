@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createKeyBlocks } from '../../src/gateway/admission/key-blocks.ts';
-import { shareBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
-import { shareKeyBlocks } from '../../src/gateway/rate-limits/shared-key-blocks.ts';
+import { shareBlocks, shareKeyBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import {
   blockMs,

@@ -1,6 +1,5 @@
-import * as z from 'zod';
 import type { EngineName } from '../../core/engine-name.ts';
-import { declaredContextLength, type EngineModel, readModelList } from '../../core/model-list.ts';
+import { declaredContextLength, type EngineModel, readModelList, windowInProps } from '../../core/model-list.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** An engine, as it describes itself. */
@@ -116,16 +115,9 @@ function causeOf(error: unknown): string {
   return cause instanceof Error ? causeOf(cause) : error.message;
 }
 
-const props = z.object({ default_generation_settings: z.object({ n_ctx: z.int().positive() }) });
-
-/**
- * The context window of a llama.cpp server, which is in /props. Its list of models has the window that the model was
- * trained for.
- */
 async function llamacppWindow(base: string, options: AskOptions): Promise<number | undefined> {
   const answer = await ask(`${new URL(base).origin}/props`, options);
-  const parsed = props.safeParse(answer.kind === 'json' ? answer.json : undefined);
-  return parsed.success ? parsed.data.default_generation_settings.n_ctx : undefined;
+  return answer.kind === 'json' ? windowInProps(answer.json) : undefined;
 }
 
 const enginesByOwner: Readonly<Record<string, EngineName>> = {

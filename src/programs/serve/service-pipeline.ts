@@ -8,7 +8,7 @@ import { createHedgeBudget } from '../../gateway/dispatch/hedge.ts';
 import { createStructureRetries } from '../../gateway/dispatch/retries.ts';
 import { systemClock } from '../../process/clock.ts';
 import { memoryLimitBytes, newRequestId, openFilesLimit } from '../../process/machine.ts';
-import { shareKeyBlocks } from '../../gateway/rate-limits/shared-key-blocks.ts';
+import { shareKeyBlocks } from '../../gateway/rate-limits/shared-blocks.ts';
 import { createPipeline, type PipelineServices } from '../../gateway/request/pipeline.ts';
 import { createAffinity } from '../../gateway/routing/affinity.ts';
 import { createSystemPlacement } from '../../gateway/routing/system-placement.ts';

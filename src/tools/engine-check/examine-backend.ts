@@ -1,15 +1,16 @@
 /** `weir doctor`: asks an endpoint of a Backend whether it is what the manifests say. */
+import { fetch } from 'undici';
+import * as z from 'zod';
 import type { Backend, Model, Route } from '../../core/catalog.ts';
 import { type Cause, causes, causeText, ofConnection, ofTls, saidText } from '../../core/cause.ts';
-import { type DeclaredRoute, entryFor, listDifference } from '../../core/compare-models.ts';
+import { type DeclaredRoute, entryFor, listDifference, listedNames } from '../../core/compare-models.ts';
 import type { Check, Diagnosis } from '../../core/diagnosis.ts';
-import { type EngineModel, runningWindow } from '../../core/model-list.ts';
+import { type EngineModel, runningWindow, windowInProps } from '../../core/model-list.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { askModels, type ModelsAnswer } from '../../gateway/egress/ask-models.ts';
 import { createDirectAgent, directOrigin } from '../../gateway/egress/direct-agent.ts';
 import { capabilitiesOf } from '../../gateway/engines/engines.ts';
 import { connectEngine, type EngineAddress, type ProbeAnswer } from './ask-engine.ts';
-import { askWindow } from './ask-window.ts';
 import { checkEngine } from './check-engine.ts';
 
 interface Depth {
@@ -26,6 +27,7 @@ interface ExamineOptions extends Depth {
 }
 
 const connectTimeoutMs = 5_000;
+const windowTimeoutMs = 5_000;
 
 /** Examines one endpoint. Never rejects: an engine that fails is a finding. */
 export async function examineBackend({ backend, routes, endpoint, depth }: ExamineOptions): Promise<Diagnosis> {
@@ -115,6 +117,35 @@ async function windowCheck(
   if (window === undefined) return unclear(check, `${contextLength}; the engine does not tell`);
   if (window < contextLength) return bad(check, `${contextLength} is more than the engine's ${window}`);
   return good(check, window === contextLength ? `${window}` : `${contextLength} of ${window}`);
+}
+
+const loadedModel = z.object({ name: z.string(), context_length: z.int().positive().optional() });
+const loaded = z.object({ models: z.array(loadedModel) });
+
+/** The window of a running engine whose list of models does not tell it: llama.cpp, and Ollama for a loaded model. */
+async function askWindow(address: EngineAddress): Promise<number | undefined> {
+  if (address.engine === 'llamacpp') return windowInProps(await read(address, '/props'));
+  if (address.engine !== 'ollama') return undefined;
+  const found = loaded.safeParse(await read(address, '/api/ps')).data?.models ?? [];
+  const names = listedNames(address.engine, address.model);
+  return found.find(({ name }) => names.includes(name))?.context_length;
+}
+
+/** Undefined: it has no such path, or does not answer in time. */
+async function read({ base, headers, dispatcher }: EngineAddress, path: string): Promise<unknown> {
+  try {
+    const response = await fetch(`${new URL(base).origin}${path}`, {
+      headers: Object.fromEntries(headers),
+      redirect: 'manual',
+      ...(dispatcher && { dispatcher }),
+      signal: AbortSignal.timeout(windowTimeoutMs),
+    });
+    if (response.status === 200) return await response.json();
+    await response.body?.cancel();
+  } catch {
+    // Without an answer the window is not known.
+  }
+  return undefined;
 }
 
 function streamChecks(streamed: ProbeAnswer): readonly Check[] {
