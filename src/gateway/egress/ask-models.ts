@@ -7,7 +7,7 @@ import type { Headers } from '../../core/headers.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import { type EngineModel, readModelList } from '../../core/model-list.ts';
 import { causeOfError } from '../../core/connect-cause.ts';
-import { createDirectAgent, directOrigin } from './direct-agent.ts';
+import { bytesOf, createDirectAgent, directOrigin } from './direct-agent.ts';
 
 /**
  * What an engine answers when it is asked for its models. `lists`: its models, where they can be read; undefined if there
@@ -90,15 +90,4 @@ function modelsIn(text: string): readonly EngineModel[] | undefined {
   return models?.length === 0 ? undefined : models;
 }
 
-async function textOf(body: AsyncIterable<unknown>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    chunks.push(chunk);
-    bytes += chunk.length;
-    // Leaving the loop closes the connection.
-    if (bytes >= maxBytes) break;
-  }
-  return Buffer.concat(chunks).subarray(0, maxBytes).toString();
-}
+const textOf = async (body: AsyncIterable<unknown>): Promise<string> => (await bytesOf(body, maxBytes)).toString();

@@ -19,6 +19,20 @@ export function createDirectAgent(tls: Cluster['tls'], { timeoutMs }: { readonly
   return new Agent({ connect: (options, callback) => connect({ ...options, servername }, callback) });
 }
 
+/** The beginning of a body, `maxBytes` at most. The connection of a longer one is closed. */
+export async function bytesOf(body: AsyncIterable<unknown>, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    chunks.push(chunk);
+    bytes += chunk.length;
+    // Leaving the loop closes the connection.
+    if (bytes >= maxBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes);
+}
+
 /** The origin of an endpoint, `address:port`, for a call with that agent. */
 export const directOrigin = (tls: Cluster['tls'], endpoint: string): string =>
   `${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}`;

@@ -2,7 +2,7 @@ import { type Agent, request } from 'undici';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Headers } from '../../core/headers.ts';
-import { createDirectAgent, directOrigin } from './direct-agent.ts';
+import { bytesOf, createDirectAgent, directOrigin } from './direct-agent.ts';
 
 /** Where the metrics of an engine are. */
 export interface MetricsTarget {
@@ -69,16 +69,9 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader 
           await body.dump({ limit: 16_384, signal: late.signal });
           return { kind: 'absent' };
         }
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        for await (const chunk of body) {
-          if (!Buffer.isBuffer(chunk)) continue;
-          bytes += chunk.length;
-          // Leaving the loop closes the connection.
-          if (bytes > maxBytes) return { kind: 'absent' };
-          chunks.push(chunk);
-        }
-        return { kind: 'metrics', text: Buffer.concat(chunks).toString('latin1') };
+        const bytes = await bytesOf(body, maxBytes + 1);
+        if (bytes.length > maxBytes) return { kind: 'absent' };
+        return { kind: 'metrics', text: bytes.toString('latin1') };
       } catch {
         return { kind: 'failed' };
       } finally {
