@@ -76,7 +76,9 @@ export async function overriddenStatus(
     .select(['spec', 'override'])
     .where('account_id', '=', accountId)
     .executeTakeFirst();
-  const override = row?.spec === null || row?.spec === spec ? row.override : null;
+  // The controller declares each key again and again.
+  if (row?.spec === spec) return row.override ?? undefined;
+  const override = row?.spec === null ? row.override : null;
   await transaction.updateTable('declarations').set({ spec, override }).where('account_id', '=', accountId).execute();
   return override ?? undefined;
 }
