@@ -14,6 +14,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** An object as JSON text to compare or to digest. Amounts, which JSON does not have, are text. */
+export const comparableText = (value: object): string =>
+  JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part));
+
 /** A field's text, when it is a string that is not empty. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;

@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Authorship, Budget, KeyRecord } from '../core/administration.ts';
 import type { AccountObjectName, DeclaredKey, Declarer, KeyDeclared } from '../core/declared-account.ts';
+import { comparableText } from '../../core/json.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { inheritSpending } from './budget-spending.ts';
@@ -92,10 +93,8 @@ export async function declareKey(
   });
 }
 
-/** What an object declares, apart from the text of its key, as a text to compare. */
-function specText({ hash: _, prefix: __, ...spec }: DeclaredKey): string {
-  return JSON.stringify(spec, (___, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
-}
+/** The fields that an object declares, without the text of its key, as one text to compare. */
+const specText = ({ hash: _, prefix: __, ...spec }: DeclaredKey): string => comparableText(spec);
 
 type FoundKey = Pick<KeyRecord, 'id' | 'workspaceId' | 'status' | 'isOfPlayground'> & { readonly hash: string };
 

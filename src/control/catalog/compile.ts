@@ -4,7 +4,7 @@ import { claimAliases, createdAt } from './aliases.ts';
 import { compileBackend, type CompiledBackend, type PodSupport } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
-import { isObject } from '../../core/json.ts';
+import { comparableText, isObject } from '../../core/json.ts';
 import { createRemembered } from './remember.ts';
 import type { ConfigMapObject } from './resources/secret.ts';
 import { asSecret, referencesIn, referredSecrets } from './secrets.ts';
@@ -268,16 +268,12 @@ const digestOnce = createRemembered<Model, string>();
 /** Changes whenever anything changes that a request or Envoy could notice, credentials included. */
 function versionOf({ models, aliases, clusters }: Omit<Snapshot, 'version'>): string {
   const parts = [...models.values()].map((model) =>
-    digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
+    digestOnce(model, [], () => hash('sha256', comparableText(model)).slice(0, 32)),
   );
   // A cluster's name is a digest of its content without the endpoints.
   const clusterParts = clusters.map(({ name, endpoints }) => `${name} ${JSON.stringify(endpoints)}`);
   const aliasParts = [...aliases].map((pair) => pair.join(' ')).sort();
   return hash('sha256', [...parts, ...aliasParts, ...clusterParts].join('\n')).slice(0, 32);
-}
-
-function textOf(model: Model): string {
-  return JSON.stringify(model, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
 /** Compares by code unit, which is the same on every machine, whatever its language. */
