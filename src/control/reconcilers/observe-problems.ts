@@ -78,12 +78,13 @@ export function createObserver(parts: ObservedParts): () => Promise<Observed> {
     const now = clock.now();
     const objects = await inSlices(view.objects, (object) => observedObject(object, view, now));
     const isEnvoyAnswering = view.own.hasEnvoy;
-    logFailing(parts.figures.failing());
+    const service = await observedService(parts, {
+      ...{ now, isEnvoyAnswering },
+      certificates: await lookAtCertificates(isEnvoyAnswering),
+    });
+    logFailing(service.failing);
     return {
-      service: await observedService(parts, {
-        ...{ now, isEnvoyAnswering },
-        certificates: await lookAtCertificates(isEnvoyAnswering),
-      }),
+      service,
       mistakes: await mistakesOf(view, inSlices),
       objects,
       errors: await errorFigures(objects, errors, inSlices),

@@ -81,8 +81,7 @@ export function watchBackends(options: ProbesOptions): Probes {
 
   async function probe(name: string, routes: readonly Route[], { backend }: Route): Promise<void> {
     const ejected = ejectedOf(routes);
-    const down = failed.get(name) ?? new Set<string>();
-    failed.set(name, down);
+    const down = failed.getOrInsertComputed(name, () => new Set<string>());
     asking.add(name);
     let answer: ModelsAnswer | undefined;
     for (const { name: endpoint, authority } of endpointsToAsk(name, ejected)) {

@@ -8,7 +8,7 @@ export interface KeyBlocks {
   readonly add: (block: KeyBlock) => void;
   /** Takes a block that another replica has signed. Texts of anybody else are left out. */
   readonly take: (text: string) => void;
-  /** All blocks, signed, for the other replicas. */
+  /** All blocks, signed, for the other replicas. Called twice a second, and holds the blocks while the database is down. */
   readonly texts: () => readonly string[];
   readonly statusOf: (keyId: string) => KeyStatus | undefined;
 }

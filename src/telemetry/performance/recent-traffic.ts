@@ -55,7 +55,7 @@ export function createRecentTraffic(clock: Pick<Clock, 'now'>, running: () => It
     read: (group) => {
       const sums = new Map<string | undefined, Counts>();
       for (const second of seconds.live(clock.now())) {
-        for (const [name, counts] of second[group]) sum(placeFor(sums, name), counts);
+        for (const [name, counts] of second[group]) sum(sums.getOrInsertComputed(name, zero), counts);
       }
       const inFlight = new Map<string | undefined, number>();
       if (group !== 'outcome') {
@@ -69,12 +69,6 @@ export function createRecentTraffic(clock: Pick<Clock, 'now'>, running: () => It
       return rows.toSorted(byTraffic).slice(0, maxNames);
     },
   };
-}
-
-function placeFor(sums: Map<string | undefined, Counts>, name: string | undefined): Counts {
-  const place = sums.get(name) ?? zero();
-  sums.set(name, place);
-  return place;
 }
 
 /** The counts of a name. In a full second it takes the place of one with a single request, or is one of the others. */
