@@ -9,13 +9,13 @@ export interface CauseRow {
   readonly action: string;
   /** The reason of the Backend's condition: one word in CamelCase. */
   readonly reason: string;
-  /** Who can do it. */
+  /** The person who can take the action. */
   readonly who: keyof typeof actors;
   /** Whether the same request may be answered later without a repair. */
   readonly retry: boolean;
 }
 
-/** Who can end a cause. `nobody`: it ends by itself, or it is not a fault. */
+/** The persons who can end a cause. `nobody`: it ends without an action, or it is not a fault. */
 export const actors = {
   gateway: 'the operator of the gateway',
   engine: 'the operator of the engine',

@@ -8,7 +8,7 @@ type RefusalRow = readonly [
   sentence: string,
   /** By its name in the admin API, where it is always the same one. */
   field?: string | undefined,
-  /** What the command line adds to the sentence. */
+  /** A sentence that the command line adds. */
   hint?: string,
 ];
 
@@ -243,7 +243,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What follows the code of a refusal: the parts that its row names, if any, and details. */
+/** The arguments after the code of a refusal: the parts that its row names, if any, and details. */
 type GivenTo<Name extends string> = [Name] extends [never]
   ? [parts?: Readonly<Record<string, never>>, details?: RefusalDetails]
   : [parts: Readonly<Record<Name, string | number>>, details?: RefusalDetails];

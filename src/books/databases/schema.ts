@@ -76,7 +76,7 @@ interface DeclarationTable {
    * An object has one account that is `current`.
    */
   readonly state: 'current' | 'pending' | 'replaced';
-  /** What the object declared when the controller last saw it. */
+  /** The fields of the object when the controller last saw it, as one text. */
   readonly spec: string | null;
   /** The status that people set against the object, until the object declares something else. */
   readonly override: KeyStatus | null;

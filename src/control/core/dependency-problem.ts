@@ -5,7 +5,7 @@ import {
   type FailingDependency,
 } from '../../core/dependency-cause.ts';
 
-/** What is missing while a program fails, and the page about it. */
+/** The functions that are missing while a program fails, and the page about it. */
 const effects: Readonly<Record<Exclude<Dependency, 'database'>, { readonly effect: string; readonly page: string }>> = {
   valkey: { effect: 'each replica keeps to its share of the limits', page: 'runbooks.md#weirlimitsnotshared' },
   webhook: { effect: 'alerts wait, and are tried again for a day', page: 'alerts.md#the-webhook' },
