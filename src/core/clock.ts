@@ -44,11 +44,16 @@ export function waitFor(
  * Runs a step every `ms` milliseconds, the first one after `ms`. If a step returns a promise, the next step begins `ms`
  * after the promise has settled, so that steps never overlap. A step should not throw, and its promise should not reject.
  * If it does, the error reaches the process as any other, and the next step still follows: where the process survives the
- * error, the steps go on. Returns the function that ends it.
+ * error, the steps go on. A function as `ms` says before each step how long it takes until then. Returns the function that ends it.
  */
-export function every(clock: Pick<Clock, 'after'>, ms: number, step: () => void | Promise<void>): CancelTimer {
+export function every(
+  clock: Pick<Clock, 'after'>,
+  ms: number | (() => number),
+  step: () => void | Promise<void>,
+): CancelTimer {
+  const waitMs = typeof ms === 'number' ? () => ms : ms;
   let isOver = false;
-  let cancel = clock.after(ms, run);
+  let cancel = clock.after(waitMs(), run);
   function run(): void {
     let settled: void | Promise<void> = undefined;
     try {
@@ -59,7 +64,7 @@ export function every(clock: Pick<Clock, 'after'>, ms: number, step: () => void 
     if (settled !== undefined) void settled.finally(next);
   }
   function next(): void {
-    if (!isOver) cancel = clock.after(ms, run);
+    if (!isOver) cancel = clock.after(waitMs(), run);
   }
   return () => {
     isOver = true;

@@ -9,6 +9,8 @@ let files: number;
 let share: number;
 let ran: number;
 let tick: () => void;
+/** Between two ticks that the meter asks for. */
+let intervalMs: number;
 let garbage: number;
 let collections: number;
 let collectionMs: number;
@@ -28,8 +30,10 @@ beforeEach(() => {
   const sources: LoadSources = {
     elapsed: () => now,
     ranMs: () => ran,
-    every: (_, run) => {
+    every: (ms, run) => {
       tick = run;
+      intervalMs = ms;
+      stopped = false;
       return () => {
         stopped = true;
       };
@@ -46,10 +50,11 @@ beforeEach(() => {
 });
 
 /** Lets time pass with the loop free, or held up for `gapMs` again and again. */
-function pass(ms: number, gapMs = 20): void {
+function pass(ms: number, gapMs?: number): void {
   for (const end = now + ms; now < end;) {
-    now += gapMs;
-    ran += gapMs * share;
+    const ms = gapMs ?? intervalMs;
+    now += ms;
+    ran += ms * share;
     tick();
   }
 }
@@ -83,6 +88,43 @@ describe("the event loop's delay", () => {
     pass(500);
     pass(50, 50);
     expect(meter.current().eventLoopDelayMs).toBeLessThan(5);
+  });
+});
+
+describe('a quiet loop', () => {
+  it('ticks twice a second soon after the last request, and 50 times a second from the next one on', () => {
+    pass(1_000);
+    meter.arrived(0);
+    pass(2_000);
+    expect([intervalMs, meter.isQuiet()]).toEqual([20, false]);
+    pass(600);
+    expect([intervalMs, meter.isQuiet()]).toEqual([500, true]);
+    now += 300;
+    meter.arrived(0);
+    expect([intervalMs, meter.isQuiet()]).toEqual([20, false]);
+    pass(20);
+    expect(meter.current().eventLoopDelayMs).toBe(0);
+  });
+
+  it('ends with one late tick, whose delay counts', () => {
+    pass(3_000);
+    expect(meter.isQuiet()).toBe(true);
+    pass(500, 900);
+    expect(meter.isQuiet()).toBe(false);
+    // 400 of 900 ms late, and nearly all older ticks are forgotten.
+    expect(meter.current().eventLoopDelayMs).toBeCloseTo(88, 0);
+  });
+
+  it('does not begin while a queue is remembered', () => {
+    for (let second = 0; second < 40; second += 1) {
+      for (let request = 0; request < 10; request += 1) meter.arrived(1_000);
+      pass(100);
+    }
+    expect(meter.current().queuedForMs).toBeGreaterThan(3_000);
+    pass(3_000);
+    expect(meter.isQuiet()).toBe(false);
+    pass(1_500);
+    expect(meter.isQuiet()).toBe(true);
   });
 });
 

@@ -4,6 +4,8 @@ import { openFilesShare } from './open-files.ts';
 import { keepLast } from './shortages.ts';
 
 export interface ProcessLoad extends LoadMeter {
+  /** Whether no request has arrived for a while, and the event loop was on time. */
+  readonly isQuiet: () => boolean;
   readonly close: () => void;
 }
 
@@ -24,6 +26,12 @@ export interface LoadSources {
 }
 
 const tickMs = 20;
+/** Between two ticks of a quiet loop. A process with nothing to do must not wake 50 times a second for it. */
+const quietTickMs = 500;
+/** The loop is quiet when no request has arrived for so long, and no tick was late. */
+const quietAfterMs = 2_000;
+/** A tick of a quiet loop that is later than this ends the quiet. */
+const lateMs = 20;
 /** Time constant with which the event loop's delay decays: after a second it has no effect. */
 const memoryMs = 200;
 const lookAtMemoryEveryMs = 250;
@@ -74,7 +82,7 @@ function createCollector(): () => void {
   };
 }
 
-/** Measures this process, on a timer that ticks 50 times a second. */
+/** Measures this process, on a timer that ticks 50 times a second while requests arrive, and twice a second in quiet. */
 export function createProcessLoad(options: {
   readonly memoryLimitBytes: number;
   /** Above this share, garbage is collected at once, so that it does not count as memory in use. */
@@ -99,6 +107,17 @@ export function createProcessLoad(options: {
   let lookedAt = tickedAt;
   let windowAt = tickedAt;
   let waits: number[] = [];
+  let busyAt = tickedAt;
+  let intervalMs = tickMs;
+  let stop = every(intervalMs, tick);
+
+  function tickEvery(ms: number): void {
+    stop();
+    intervalMs = ms;
+    tickedAt = elapsed();
+    ranAtTick = ranMs();
+    stop = every(ms, tick);
+  }
 
   /**
    * Measures memory. V8 collects garbage only when allocations need room. Once requests are refused for lack of memory,
@@ -115,17 +134,17 @@ export function createProcessLoad(options: {
     tickedAt += tookMs;
   }
 
-  const stop = every(tickMs, () => {
+  function tick(): void {
     const now = elapsed();
     const gapMs = now - tickedAt;
     tickedAt = now;
     const ran = ranMs();
-    const ownGapMs = Math.min(gapMs, tickMs + ran - ranAtTick);
+    const ownGapMs = Math.min(gapMs, intervalMs + ran - ranAtTick);
     ranAtTick = ran;
     if (gapMs > 0) {
       const weight = 1 - Math.exp(-gapMs / memoryMs);
-      eventLoopDelayMs += (meanWait(gapMs) - eventLoopDelayMs) * weight;
-      ownDelayMs += (meanWait(ownGapMs) - ownDelayMs) * weight;
+      eventLoopDelayMs += (meanWait(gapMs, intervalMs) - eventLoopDelayMs) * weight;
+      ownDelayMs += (meanWait(ownGapMs, intervalMs) - ownDelayMs) * weight;
     }
     if (now - lookedAt >= lookAtMemoryEveryMs) {
       lookedAt = now;
@@ -141,14 +160,21 @@ export function createProcessLoad(options: {
       queuedForMs = Math.min(maxQueueMs, Math.max(0, queuedForMs));
     }
     load = { eventLoopDelayMs, ownDelayMs, memoryShare, filesShare, medianWaitMs, queuedForMs };
-  });
+    if (waits.length > 0 || queuedForMs > 0 || gapMs - intervalMs > lateMs) busyAt = now;
+    const isBusy = now - busyAt < quietAfterMs;
+    if (isBusy !== (intervalMs === tickMs)) tickEvery(isBusy ? tickMs : quietTickMs);
+  }
 
   return {
     current: () => load,
+    isQuiet: () => intervalMs !== tickMs,
     arrived: (waitedMs) => {
       if (waits.length < maxWaits) waits.push(waitedMs);
+      if (intervalMs === tickMs) return;
+      busyAt = elapsed();
+      tickEvery(tickMs);
     },
-    close: stop,
+    close: () => stop(),
   };
 }
 
@@ -156,9 +182,8 @@ export function createProcessLoad(options: {
  * The average wait of an event that became ready at a random moment between two ticks, if the loop was blocked once
  * between them.
  */
-function meanWait(gapMs: number): number {
-  const lateMs = Math.max(0, gapMs - tickMs);
-  return lateMs ** 2 / (2 * gapMs);
+function meanWait(gapMs: number, intervalMs: number): number {
+  return Math.max(0, gapMs - intervalMs) ** 2 / (2 * gapMs);
 }
 
 function middle(waits: readonly number[]): number {

@@ -1,7 +1,6 @@
 // @suite alone
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { hostileAnswers } from '../support/fuzz/hostile-answers.ts';
@@ -10,9 +9,6 @@ import { hugeBodies } from '../support/fuzz/huge-bodies.ts';
 import { type IdleThread, longestHoldMs, startIdleThread } from '../support/loop-delay.ts';
 import { stuckAfterMs } from '../support/stuck-after.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-
-/** The histogram behind the metric ticks this often, and its delays count the interval in. */
-const intervalMs = 10;
 
 let engine: FakeEngine;
 let weir: Weir;
@@ -62,12 +58,10 @@ async function longestHoldOf(run: () => Promise<unknown>): Promise<number> {
   let shortest = Infinity;
   for (const until = performance.now() + stuckAfterMs; shortest > longestHoldMs && performance.now() < until;) {
     await Promise.all([longestSinceLast(), idle.longestWait()]);
-    // Asking begins the histogram anew, and it counts from its next tick.
-    await sleep(2 * intervalMs);
+    // Asking begins the histogram anew.
     await run();
-    await sleep(2 * intervalMs);
     const [held, waited] = await Promise.all([longestSinceLast(), idle.longestWait()]);
-    shortest = Math.min(shortest, held - intervalMs - waited);
+    shortest = Math.min(shortest, held - waited);
   }
   return shortest;
 }

@@ -1,7 +1,6 @@
 import { admitStepMs, nextAdmitRatio } from '../../gateway/admission/overload.ts';
 import { createEndpointTable } from '../../control/reconcilers/follow-endpoints.ts';
 import { placeAtEnvoy } from '../../control/reconcilers/place-at-envoy.ts';
-import type { LoadMeter } from '../../core/load.ts';
 import { createEgress } from '../../gateway/egress/egress.ts';
 import { runFolder } from '../../control/envoy/config/run-folder.ts';
 import { createEnvoyAdmin } from '../../control/envoy/runtime/admin.ts';
@@ -11,6 +10,7 @@ import { serveEndpoints } from '../../control/envoy/runtime/endpoint-discovery.t
 import { createLoadShedder } from '../../control/envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../control/envoy/runtime/upstream-requests.ts';
 import { systemClock } from '../../process/clock.ts';
+import type { ProcessLoad } from '../../process/load.ts';
 import { createTurnEnd } from '../../process/turns.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
@@ -24,7 +24,7 @@ export async function openEnvoyParts(
     announce,
     number,
     log,
-  }: Pick<ServiceSurroundings, 'announce' | 'number'> & { readonly load: LoadMeter; readonly log: PartLog },
+  }: Pick<ServiceSurroundings, 'announce' | 'number'> & { readonly load: ProcessLoad; readonly log: PartLog },
 ) {
   const paths = runFolder(settings.WEIR_RUN);
   const admin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
@@ -45,6 +45,7 @@ export async function openEnvoyParts(
     shed: place.shed,
     clock: systemClock,
     stepMs: admitStepMs,
+    isQuiet: load.isQuiet,
     next: (admitRatio) => nextAdmitRatio(admitRatio, load.current()),
   });
   const buffers = createDownstreamBuffers({ admin, clock: systemClock });

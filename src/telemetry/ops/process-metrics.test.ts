@@ -41,3 +41,23 @@ it.each([
 ] as const)('the size of the folder is their number: %s %s', (platform, kernel, expected) => {
   expect(countsOpenFiles(platform, kernel)).toBe(expected);
 });
+
+it('a turn of the event loop is a sample, since the last scrape, and waiting is none', async () => {
+  const registry = new Registry();
+  addProcessMetrics(registry);
+  const figures = async (): Promise<ReadonlyMap<string, number>> =>
+    new Map((await registry.getMetricsAsJSON()).map(({ name, values }) => [name, values[0]?.value ?? NaN]));
+  const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
+  await figures();
+  for (const end = performance.now() + 60; performance.now() < end;);
+  await nextTurn();
+  await nextTurn();
+  const busy = await figures();
+  expect(busy.get('nodejs_eventloop_lag_max_seconds')).toBeGreaterThan(0.06);
+  expect(busy.get('nodejs_eventloop_lag_min_seconds')).toBeLessThanOrEqual(
+    busy.get('nodejs_eventloop_lag_p50_seconds') ?? 0,
+  );
+  await nextTurn();
+  expect((await figures()).get('nodejs_eventloop_lag_max_seconds')).toBeLessThan(0.06);
+});

@@ -78,6 +78,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   let isClosed = false;
   let refused: ReadonlyMap<string, string> = new Map();
   let current: readonly Cluster[] = [];
+  let active: { readonly mark: string; readonly names: ReadonlySet<string> } | undefined;
 
   const publish = async (clusters: readonly Cluster[]): Promise<void> => {
     current = clusters;
@@ -106,10 +107,10 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
     refused: () => refused,
     look: async () => {
       try {
-        const { active } = await admin.clusters();
-        const stats = await admin.statsLike(String.raw`^cluster\..+\.membership_(total|healthy)$`);
-        const counts = countsOf(stats);
-        return { active: new Set(active), endpoints: await withNames(counts, { admin, clusters: current }) };
+        const stats = await admin.statsLike(lookedAt);
+        const mark = markOf(stats);
+        if (active?.mark !== mark) active = { mark, names: new Set((await admin.clusters()).active) };
+        return { active: active.names, endpoints: await withNames(countsOf(stats), { admin, clusters: current }) };
       } catch {
         return undefined;
       }
@@ -120,13 +121,25 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   };
 }
 
+/** Statistics that change with each change of the clusters, also when Envoy has started again. */
+const changes =
+  /^cluster_manager\.(?:cds\.version_text|cluster_(?:added|modified|removed)|(?:active|warming)_clusters)$/;
+const membership = /^cluster\.(.+)\.membership_(total|healthy)$/;
+const lookedAt = `${changes.source}|${membership.source}`;
+
+/** While it is the same, Envoy's clusters are, too: their list is an answer that costs Envoy more than its statistics. */
+function markOf(stats: ReadonlyMap<string, number | string>): string {
+  return JSON.stringify([...stats].filter(([name]) => changes.test(name)));
+}
+
 type Counts = Pick<EnvoyEndpoints, 'total' | 'healthy'>;
 
 /** Envoy names these statistics after the backend; while two versions of a backend's cluster exist, the counts are their sum. */
 function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<string, Counts> {
   const counts = new Map<string, { total: number; healthy: number }>();
   for (const [name, value] of stats) {
-    const [, backend = '', what] = /^cluster\.(.+)\.membership_(total|healthy)$/.exec(name) ?? [];
+    const [, backend, what] = membership.exec(name) ?? [];
+    if (backend === undefined) continue;
     const ofBackend = counts.getOrInsertComputed(backend, () => ({ total: 0, healthy: 0 }));
     ofBackend[what === 'total' ? 'total' : 'healthy'] = Number(value);
   }

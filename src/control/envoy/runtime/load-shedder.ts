@@ -14,6 +14,8 @@ export interface LoadShedderOptions {
   readonly shed: (percent: number) => Promise<void>;
   readonly clock: Clock;
   readonly stepMs: number;
+  /** Whether nothing can change the share for now, so that steps may be rarer. Default: never. */
+  readonly isQuiet?: () => boolean;
   /** Computes the share that Envoy admits from now on, from the share that it has admitted so far. */
   readonly next: (admitRatio: number) => number;
 }
@@ -23,6 +25,9 @@ export function shedAtEnvoy(admin: Pick<EnvoyAdmin, 'setRuntime'>): LoadShedderO
   return (percent) => admin.setRuntime({ 'weir.shed.hold': percent === 0 ? 0 : 100, 'weir.shed.percent': percent });
 }
 
+/** A rush after quiet may queue for longer than this before Envoy sheds. */
+const quietStepMs = 500;
+
 /** The setting is repeated after so many steps, because a restarted Envoy has lost it. */
 const repeatEverySteps = 10;
 
@@ -31,7 +36,7 @@ const repeatEverySteps = 10;
  * answers.
  */
 export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
-  const { clock, stepMs, next } = options;
+  const { clock, stepMs, isQuiet = () => false, next } = options;
   let admitRatio = 1;
   let percentSet: number | undefined;
   let stepsSince = 0;
@@ -54,7 +59,8 @@ export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
       });
   }
 
-  const cancel = every(clock, stepMs, () => {
+  const waitMs = (): number => (admitRatio === 1 && isQuiet() ? quietStepMs : stepMs);
+  const cancel = every(clock, waitMs, () => {
     admitRatio = next(admitRatio);
     stepsSince += 1;
     if (setting !== undefined) return;
