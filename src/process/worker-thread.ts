@@ -98,6 +98,9 @@ async function waitForSilence(
   }
 }
 
+/** Without a reason, each message would make an error with its stack. */
+const watchedAnew = 'watched anew';
+
 /** The protocol of all threads that run functions: numbered calls, a limit of silence, and a new thread after the end of one. */
 export const startThread: StartThread = (options) => {
   const { silenceMs, startMs = silenceMs, idleMs } = options;
@@ -149,7 +152,7 @@ export const startThread: StartThread = (options) => {
 
   /** Restarts the limit of silence, or of idleness when no call is open. */
   function watch(watched: Worker): void {
-    watching.abort();
+    watching.abort(watchedAnew);
     watching = new AbortController();
     const { signal } = watching;
     const unless = (message: string) => () => {

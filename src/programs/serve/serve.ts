@@ -14,7 +14,7 @@ import { print } from '../command-line/print.ts';
 
 /**
  * V8's flags for a service, set when it has started. On the command line they would change the key of V8's code caches, and Node would
- * compile its own modules at each start, for 40 ms. The measurements are in docs/decisions/0022.
+ * compile its own modules at each start, for 40 ms. The measurements are in docs/decisions/0022 and 0114.
  */
 export const flagsOfService = [
   // After some hundred long streams, V8 would put more and more objects of each request into the old generation.
@@ -22,6 +22,9 @@ export const flagsOfService = [
   // By default V8 compiles a function with its best compiler after 3,000 calls. The code before that puts some functions into the old
   // generation, where they keep alive what else a request made.
   '--invocation-count-for-turbofan=1000',
+  // By default V8 marks the whole heap whenever buffers have grown by 10 MB: for every eighth prompt of 400 KB
+  // (docs/decisions/0114).
+  '--external-memory-accounted-in-global-limit',
 ] as const;
 
 /** Runs `weir serve` until it is asked to stop. Resolves with the exit code. */
