@@ -1,7 +1,6 @@
-import type { CancelTimer } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import { backgroundClock } from '../../process/clock.ts';
-import { findCollector } from '../../process/collect-garbage.ts';
+import { collectOnceStarted } from '../../process/collect-garbage.ts';
 import { surviveShortages } from '../../process/shortages.ts';
 import type { LogSettings } from '../../process/settings/settings.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
@@ -10,7 +9,6 @@ import { printError } from './print.ts';
 
 /** Longest wait for the last records of the log. */
 const lastLogMs = 500;
-const collectAfterMs = 2_000;
 
 /** The surroundings of a program that keeps running: its log, its supervisor, and the ways to stop it. */
 export interface ProgramSurroundings {
@@ -88,17 +86,6 @@ export async function runProgram<Settings extends LogSettings>(
   // Output without a reader would keep the process alive, and so would anything that a failed start has opened.
   if ((await programLog?.output.close(lastLogMs)) === false || !isClosed) process.exit(code);
   return code;
-}
-
-/**
- * Collects the garbage of the start, 30 MiB that a program without load would keep. A program with load collects it anyway. The
- * collection takes 0.2 s of processor time, which the other programs of a start need, and nothing else runs for 0.1 s. So it waits until
- * the start is over. Returns the function that cancels it.
- */
-function collectOnceStarted(isIdle: () => boolean = () => true): CancelTimer {
-  return backgroundClock.after(collectAfterMs, () => {
-    if (isIdle()) findCollector()({ type: 'major', flavor: 'last-resort' });
-  });
 }
 
 function announce(message: Readonly<Record<string, unknown>>): void {

@@ -1,5 +1,6 @@
 import { tieToThisProcess } from '../local/child.ts';
 import { systemClock } from '../../process/clock.ts';
+import { collectOnceStarted } from '../../process/collect-garbage.ts';
 import { createEnvoyAdmin } from '../../control/envoy/runtime/admin.ts';
 import { findEnvoy } from '../local/find-envoy.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
@@ -155,6 +156,7 @@ async function runUntilStopped(
   search.end();
   const lines = greetingLines({ ...greeting, others });
   print(lines.map((line) => `${line}\n`).join(''));
+  stack.defer(collectOnceStarted());
 
   await untilAborted(stop);
   report('Ending …');
