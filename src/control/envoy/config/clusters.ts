@@ -3,7 +3,7 @@ import { isAddress } from '../../../core/endpoint.ts';
 import { affineBalancing, affineBound } from './affinity.ts';
 import { fromDiscovery } from './endpoints.ts';
 import { isProxied, keepAlive, proxyCluster, tunnelEndpoints, tunnelled } from './proxy-tunnel.ts';
-import { extension, type ConfigObject, typed } from './typed.ts';
+import { extension, type ConfigObject, httpProtocol, typed } from './typed.ts';
 
 /** Debian's and Alpine's bundle of public authorities. */
 const systemAuthorities = '/etc/ssl/certs/ca-certificates.crt';
@@ -121,21 +121,14 @@ function protocol(cluster: Cluster): ConfigObject {
     initial_connection_window_size: 16 * 1024 * 1024,
     connection_keepalive: { interval: '30s', timeout: '10s' },
   };
-  return {
-    typed_extension_protocol_options: {
-      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
-        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-        {
-          // Usual Python servers close an idle connection after 5 s. Envoy must close it first, or a request would
-          // arrive on a closing connection.
-          common_http_protocol_options: { idle_timeout: '4s' },
-          ...(cluster.tls.mode === 'Disabled'
-            ? { explicit_http_config: { http_protocol_options: {} } }
-            : { auto_config: { http_protocol_options: {}, http2_protocol_options: http2 } }),
-        },
-      ),
-    },
-  };
+  return httpProtocol({
+    // Usual Python servers close an idle connection after 5 s. Envoy must close it first, or a request would arrive on
+    // a closing connection.
+    common_http_protocol_options: { idle_timeout: '4s' },
+    ...(cluster.tls.mode === 'Disabled'
+      ? { explicit_http_config: { http_protocol_options: {} } }
+      : { auto_config: { http_protocol_options: {}, http2_protocol_options: http2 } }),
+  });
 }
 
 function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>, authorities: string): ConfigObject {

@@ -8,7 +8,7 @@ import { edgeRoutes, extprocFilter, floodLimit, modelsLimitFilter } from './edge
 import { ownReplies } from './own-replies.ts';
 import { openingRetries, serviceCluster } from './service-cluster.ts';
 import { edgeTracing } from './tracing.ts';
-import { extension, type ConfigObject, typed } from './typed.ts';
+import { connectionManager, extension, type ConfigObject, overwrite, typed } from './typed.ts';
 
 /** Limits per client address that hold unless the options say otherwise. */
 export const defaultRates = {
@@ -68,7 +68,7 @@ export function edgeListener(options: EdgeOptions): ConfigObject {
             }),
         filters: [
           ...connectionFilters(options.connections, files.connectionsModule),
-          connectionManager(options, files.connectionsModule),
+          callerManager(options, files.connectionsModule),
         ],
       },
     ],
@@ -90,36 +90,29 @@ const socketOptions: readonly ConfigObject[] = [
   { description: 'TCP_NOTSENT_LOWAT', level: 6, name: 25, int_value: 128 * 1024, state: 'STATE_PREBIND' },
 ];
 
-function connectionManager(options: EdgeOptions, connectionsModule: string): ConfigObject {
+function callerManager(options: EdgeOptions, connectionsModule: string): ConfigObject {
   const { surfaces = usualSurfaces } = options;
-  return extension(
-    'envoy.filters.network.http_connection_manager',
-    'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
-    {
-      stat_prefix: 'edge',
-      // HTTP/1.1, or HTTP/2 by ALPN or prior knowledge.
-      codec_type: 'AUTO',
-      route_config: edgeRoutes(options.models ?? defaultRates.models, surfaces),
-      local_reply_config: ownReplies(surfaces),
-      ...(options.tracing === undefined ? {} : { tracing: edgeTracing(options.tracing) }),
-      ...identity(options.trustedHops),
-      ...pathRules,
-      ...limits,
-      ...timeouts,
-      early_header_mutation_extensions: [dropInternalHeaders],
-      http_filters: [
-        ...requestFilters(options.connections, connectionsModule),
-        floodLimit(options.flood ?? defaultRates.flood),
-        shedFilter,
-        modelsLimitFilter(),
-        addClient,
-        handToService(options.services),
-        extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
-          suppress_envoy_headers: true,
-        }),
-      ],
-    },
-  );
+  return connectionManager({
+    stat_prefix: 'edge',
+    // HTTP/1.1, or HTTP/2 by ALPN or prior knowledge.
+    codec_type: 'AUTO',
+    route_config: edgeRoutes(options.models ?? defaultRates.models, surfaces),
+    local_reply_config: ownReplies(surfaces),
+    ...(options.tracing === undefined ? {} : { tracing: edgeTracing(options.tracing) }),
+    ...identity(options.trustedHops),
+    ...pathRules,
+    ...limits,
+    ...timeouts,
+    early_header_mutation_extensions: [dropInternalHeaders],
+    http_filters: [
+      ...requestFilters(options.connections, connectionsModule),
+      floodLimit(options.flood ?? defaultRates.flood),
+      shedFilter,
+      modelsLimitFilter(),
+      addClient,
+      handToService(options.services),
+    ],
+  });
 }
 
 /** How the caller is identified. Nothing in an answer identifies Envoy. */
@@ -221,9 +214,7 @@ const clientConnectionHeader = 'x-weir-client-connection';
 /** Header with the moment at which Envoy had read the request's head, in milliseconds since 1970. The service computes from it how long the request waited. */
 const receivedHeader = 'x-weir-received';
 
-function set(key: string, value: string): ConfigObject {
-  return { append: { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } };
-}
+const set = (key: string, value: string): ConfigObject => ({ append: overwrite(key, value) });
 
 const addClient: ConfigObject = extension(
   'weir.client',

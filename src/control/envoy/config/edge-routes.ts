@@ -1,6 +1,6 @@
 import { answerPaths } from '../../../core/api-paths.ts';
 import type { Surface } from '../../../core/dialect.ts';
-import { extension, type Json, type ConfigObject, typed } from './typed.ts';
+import { extension, type Json, type ConfigObject, overwrite, typed } from './typed.ts';
 
 export const extprocFilter = 'weir.service';
 
@@ -92,7 +92,7 @@ function modelsLimit(limit: { readonly perMinute: number; readonly burst: number
       // The bucket refills continuously: one token is never further away than this.
       retryAfter(Math.max(1, Math.ceil(60 / limit.perMinute))),
       // The catalog is open to browsers, and so are refusals of it.
-      { header: { key: 'access-control-allow-origin', value: '*' }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' },
+      overwrite('access-control-allow-origin', '*'),
     ],
   });
 }
@@ -127,7 +127,7 @@ function bucketPerAddress(
 }
 
 function retryAfter(seconds: number): ConfigObject {
-  return { header: { key: 'retry-after', value: String(seconds) }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
+  return overwrite('retry-after', String(seconds));
 }
 
 function greatestCommonDivisor(a: number, b: number): number {

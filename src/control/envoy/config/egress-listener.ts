@@ -1,7 +1,6 @@
 import { affinityHash, affinityHeader, keepAffinity } from './affinity.ts';
 import { egressTracing } from './tracing.ts';
-import { extension } from './typed.ts';
-import type { ConfigObject } from './typed.ts';
+import { type ConfigObject, connectionManager, extension, overwrite } from './typed.ts';
 
 /** Request header that names the Envoy cluster of an upstream call. Envoy removes it before the call leaves. */
 const clusterHeader = 'x-weir-cluster';
@@ -35,7 +34,7 @@ export function egressListener(egressSocket: string, { isTraced }: { readonly is
     bypass_overload_manager: true,
     // Each answer that the service does not read fills this buffer. A larger one is not faster.
     per_connection_buffer_limit_bytes: 64 * 1024,
-    filter_chains: [{ filters: [connectionManager(isTraced)] }],
+    filter_chains: [{ filters: [callManager(isTraced)] }],
   };
 }
 
@@ -78,81 +77,67 @@ const toCluster: ConfigObject = {
   idle_timeout: '0s',
 };
 
-const connectionManager = (isTraced: boolean): ConfigObject =>
-  extension(
-    'envoy.filters.network.http_connection_manager',
-    'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
-    {
-      ...(isTraced ? { tracing: egressTracing() } : {}),
-      stat_prefix: 'egress',
-      codec_type: 'AUTO',
-      use_remote_address: false,
-      skip_xff_append: true,
-      // A request without an id is not traced; engines do not get it.
-      generate_request_id: isTraced,
-      server_header_transformation: 'PASS_THROUGH',
-      max_request_headers_kb: 96,
-      // The service watches its own calls; Envoy never ends a call that is under way.
-      stream_idle_timeout: '0s',
-      request_timeout: '0s',
-      // The service must learn at once that an engine's answer was cut: it may have to fail over. A Unix socket that is closed
-      // without the usual delay of a second loses nothing.
-      delayed_close_timeout: '0s',
-      common_http_protocol_options: { idle_timeout: '3600s' },
-      local_reply_config: {
-        mappers: [
-          {
-            filter: {
-              status_code_filter: {
-                comparison: { op: 'GE', value: { default_value: 400, runtime_key: 'weir.egress' } },
-              },
+const callManager = (isTraced: boolean): ConfigObject =>
+  connectionManager({
+    ...(isTraced ? { tracing: egressTracing() } : {}),
+    stat_prefix: 'egress',
+    codec_type: 'AUTO',
+    use_remote_address: false,
+    skip_xff_append: true,
+    // A request without an id is not traced; engines do not get it.
+    generate_request_id: isTraced,
+    server_header_transformation: 'PASS_THROUGH',
+    max_request_headers_kb: 96,
+    // The service watches its own calls; Envoy never ends a call that is under way.
+    stream_idle_timeout: '0s',
+    request_timeout: '0s',
+    // The service must learn at once that an engine's answer was cut: it may have to fail over. A Unix socket that is closed
+    // without the usual delay of a second loses nothing.
+    delayed_close_timeout: '0s',
+    common_http_protocol_options: { idle_timeout: '3600s' },
+    local_reply_config: {
+      mappers: [
+        {
+          filter: {
+            status_code_filter: {
+              comparison: { op: 'GE', value: { default_value: 400, runtime_key: 'weir.egress' } },
             },
-            headers_to_add: [
-              overwrite(egressFailureHeader, '%RESPONSE_FLAGS%'),
-              overwrite(egressDetailHeader, '%RESPONSE_CODE_DETAILS% %UPSTREAM_TRANSPORT_FAILURE_REASON%'),
-            ],
           },
-        ],
-      },
-      route_config: {
-        name: 'egress',
-        // The clusters come and go while this route stays.
-        validate_clusters: false,
-        request_headers_to_remove: [
-          clusterHeader,
-          affinityHeader,
-          endpointHeader,
-          'x-forwarded-proto',
-          'x-forwarded-for',
-          'x-request-id',
-        ],
-        // An engine that sends such a header must not pass for Envoy.
-        response_headers_to_remove: [egressFailureHeader, egressDetailHeader, endpointHeader],
-        virtual_hosts: [
-          {
-            name: 'egress',
-            domains: ['*'],
-            routes: [
-              // The service makes the next attempt itself, and has to see that this one failed.
-              {
-                match: { prefix: '/', headers: [{ name: endpointHeader, present_match: true }] },
-                route: toCluster,
-              },
-              { match: { prefix: '/' }, route: { ...toCluster, retry_policy: otherEndpoint } },
-            ],
-          },
-        ],
-      },
-      http_filters: [
-        keepAffinity,
-        chosenEndpoint,
-        extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
-          suppress_envoy_headers: true,
-        }),
+          headers_to_add: [
+            overwrite(egressFailureHeader, '%RESPONSE_FLAGS%'),
+            overwrite(egressDetailHeader, '%RESPONSE_CODE_DETAILS% %UPSTREAM_TRANSPORT_FAILURE_REASON%'),
+          ],
+        },
       ],
     },
-  );
-
-function overwrite(key: string, value: string): ConfigObject {
-  return { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
-}
+    route_config: {
+      name: 'egress',
+      // The clusters come and go while this route stays.
+      validate_clusters: false,
+      request_headers_to_remove: [
+        clusterHeader,
+        affinityHeader,
+        endpointHeader,
+        'x-forwarded-proto',
+        'x-forwarded-for',
+        'x-request-id',
+      ],
+      // An engine that sends such a header must not pass for Envoy.
+      response_headers_to_remove: [egressFailureHeader, egressDetailHeader, endpointHeader],
+      virtual_hosts: [
+        {
+          name: 'egress',
+          domains: ['*'],
+          routes: [
+            // The service makes the next attempt itself, and has to see that this one failed.
+            {
+              match: { prefix: '/', headers: [{ name: endpointHeader, present_match: true }] },
+              route: toCluster,
+            },
+            { match: { prefix: '/' }, route: { ...toCluster, retry_policy: otherEndpoint } },
+          ],
+        },
+      ],
+    },
+    http_filters: [keepAffinity, chosenEndpoint],
+  });

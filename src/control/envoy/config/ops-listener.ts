@@ -1,5 +1,5 @@
-import { extension } from './typed.ts';
-import type { ConfigObject } from './typed.ts';
+import { atSockets } from './socket-cluster.ts';
+import { type ConfigObject, connectionManager } from './typed.ts';
 
 const adminCluster = 'weir-admin';
 
@@ -24,58 +24,42 @@ export function opsListener(ops: { readonly address: string; readonly port: numb
     ignore_global_conn_limit: true,
     bypass_overload_manager: true,
     per_connection_buffer_limit_bytes: 64 * 1024,
-    filter_chains: [{ filters: [connectionManager] }],
+    filter_chains: [{ filters: [toAdmin] }],
   };
 }
 
 /** The admin interface as an upstream of the ops listener. */
 export function adminAsCluster(adminSocket: string): ConfigObject {
-  return {
-    name: adminCluster,
-    type: 'STATIC',
-    connect_timeout: '1s',
-    load_assignment: {
-      cluster_name: adminCluster,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: adminSocket } } } }] }],
-    },
-  };
+  return { name: adminCluster, connect_timeout: '1s', ...atSockets(adminCluster, [adminSocket]) };
 }
 
-const connectionManager: ConfigObject = extension(
-  'envoy.filters.network.http_connection_manager',
-  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
-  {
-    stat_prefix: 'ops',
-    codec_type: 'AUTO',
-    use_remote_address: true,
-    generate_request_id: false,
-    normalize_path: true,
-    common_http_protocol_options: { idle_timeout: '60s' },
-    request_headers_timeout: '5s',
-    request_timeout: '15s',
-    route_config: {
-      name: 'ops',
-      virtual_hosts: [
-        {
-          name: 'ops',
-          domains: ['*'],
-          routes: [
-            ...pages.map(({ path, page }) => ({
-              match: get(path),
-              route: { cluster: adminCluster, prefix_rewrite: page, timeout: '10s' },
-            })),
-            { match: { prefix: '/' }, direct_response: { status: 404 } },
-          ],
-        },
-      ],
-    },
-    http_filters: [
-      extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
-        suppress_envoy_headers: true,
-      }),
+const toAdmin: ConfigObject = connectionManager({
+  stat_prefix: 'ops',
+  codec_type: 'AUTO',
+  use_remote_address: true,
+  generate_request_id: false,
+  normalize_path: true,
+  common_http_protocol_options: { idle_timeout: '60s' },
+  request_headers_timeout: '5s',
+  request_timeout: '15s',
+  route_config: {
+    name: 'ops',
+    virtual_hosts: [
+      {
+        name: 'ops',
+        domains: ['*'],
+        routes: [
+          ...pages.map(({ path, page }) => ({
+            match: get(path),
+            route: { cluster: adminCluster, prefix_rewrite: page, timeout: '10s' },
+          })),
+          { match: { prefix: '/' }, direct_response: { status: 404 } },
+        ],
+      },
     ],
   },
-);
+  http_filters: [],
+});
 
 function get(path: string): ConfigObject {
   return { path, headers: [{ name: ':method', string_match: { exact: 'GET' } }] };

@@ -1,6 +1,6 @@
 import type { Cluster } from '../../../core/catalog.ts';
 import { authorityOf, type Endpoint, type HostPort } from '../../../core/endpoint.ts';
-import { type ConfigObject, extension } from './typed.ts';
+import { type ConfigObject, extension, overwrite } from './typed.ts';
 
 /**
  * Calls through a forward proxy. The backend's cluster leads to a listener inside Envoy, which asks the proxy for a tunnel to the
@@ -47,12 +47,7 @@ export const proxyListener: ConfigObject = {
           idle_timeout: '0s',
           tunneling_config: {
             hostname: `%DYNAMIC_METADATA(${targetData}:host)%`,
-            headers_to_add: [
-              {
-                header: { key: 'proxy-authorization', value: `%DYNAMIC_METADATA(${proxyData}:authorization)%` },
-                append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
-              },
-            ],
+            headers_to_add: [overwrite('proxy-authorization', `%DYNAMIC_METADATA(${proxyData}:authorization)%`)],
           },
         }),
       ],

@@ -1,6 +1,7 @@
 import type { RunFolder } from './run-folder.ts';
 import { unlimited } from './clusters.ts';
-import { extension, type ConfigObject, typed } from './typed.ts';
+import { atSockets, socketCluster } from './socket-cluster.ts';
+import { extension, type ConfigObject } from './typed.ts';
 
 export const serviceCluster = 'weir-service';
 
@@ -20,8 +21,10 @@ export function strangersSocketCluster({ strangersSocket }: RunFolder): ConfigOb
 /** The ext_proc services behind their Unix sockets. */
 export function servicesCluster(sockets: readonly string[]): ConfigObject {
   return {
-    name: serviceCluster,
-    connect_timeout: '1s',
+    ...socketCluster(serviceCluster, {
+      sockets,
+      http2: { initial_stream_window_size: 64 * 1024, initial_connection_window_size: 16 * 1024 * 1024 },
+    }),
     per_connection_buffer_limit_bytes: 256 * 1024,
     circuit_breakers: {
       thresholds: [
@@ -33,27 +36,8 @@ export function servicesCluster(sockets: readonly string[]): ConfigObject {
         },
       ],
     },
-    typed_extension_protocol_options: {
-      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
-        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-        {
-          explicit_http_config: {
-            http2_protocol_options: {
-              initial_stream_window_size: 64 * 1024,
-              initial_connection_window_size: 16 * 1024 * 1024,
-            },
-          },
-        },
-      ),
-    },
-    ...atSockets(serviceCluster, sockets),
     ...(sockets.length > 1 ? choice : {}),
   };
-}
-
-function atSockets(cluster: string, sockets: readonly string[]): ConfigObject {
-  const endpoints = sockets.map((path) => ({ endpoint: { address: { pipe: { path } } } }));
-  return { type: 'STATIC', load_assignment: { cluster_name: cluster, endpoints: [{ lb_endpoints: endpoints }] } };
 }
 
 /** Which of several services get requests: those that listen, and of these the one with the fewest open requests. */

@@ -11,3 +11,31 @@ export function typed(message: string, fields: ConfigObject): ConfigObject {
 export function extension(name: string, message: string, fields: ConfigObject = {}): ConfigObject {
   return { name, typed_config: typed(message, fields) };
 }
+
+/** A header that replaces one of the same name. */
+export function overwrite(key: string, value: string): ConfigObject {
+  return { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
+}
+
+/** The filter of a listener for HTTP. Its last HTTP filter is the router. */
+export function connectionManager({ http_filters: filters, ...fields }: HttpFields): ConfigObject {
+  const router = extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
+    suppress_envoy_headers: true,
+  });
+  return extension(
+    'envoy.filters.network.http_connection_manager',
+    'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+    { ...fields, http_filters: [...filters, router] },
+  );
+}
+
+interface HttpFields {
+  readonly [key: string]: Json;
+  readonly http_filters: readonly ConfigObject[];
+}
+
+/** The part of a cluster with the options of its connections. */
+export function httpProtocol(options: ConfigObject): ConfigObject {
+  const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  return { typed_extension_protocol_options: { [name]: typed(name, options) } };
+}
