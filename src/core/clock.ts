@@ -40,6 +40,21 @@ export function waitFor(
   });
 }
 
+/** The result of `work`; undefined if that takes longer than `ms`. Rejects if `work` does in that time. */
+export async function within<Result>(
+  ms: number,
+  clock: Pick<Clock, 'after'>,
+  work: Promise<Result>,
+): Promise<Result | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const cancel = clock.after(ms, () => late.resolve(undefined));
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    cancel();
+  }
+}
+
 /**
  * Runs a step every `ms` milliseconds, the first one after `ms`. If a step returns a promise, the next step begins `ms`
  * after the promise has settled, so that steps never overlap. A step should not throw, and its promise should not reject.

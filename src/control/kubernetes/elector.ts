@@ -1,5 +1,5 @@
 import type { V1Lease } from '@kubernetes/client-node';
-import { type Clock, waitFor } from '../../core/clock.ts';
+import { type Clock, waitFor, within } from '../../core/clock.ts';
 import { abortedBy, isRefusal, type KubeClient } from './client.ts';
 import { durationMsOf, holderOf, microTime, watchRenewals } from './leases.ts';
 
@@ -75,10 +75,8 @@ export function startElector(options: ElectorOptions): Elector {
       renewedAt = undefined;
       reportChange();
       if (!led) return;
-      const stop = new AbortController();
       // If the API server does not answer, the lease cannot be released and runs out by itself.
-      await Promise.race([lease.release().catch(() => undefined), waitFor(closeMs, { clock, signal: stop.signal })]);
-      stop.abort();
+      await within(closeMs, clock, lease.release()).catch(() => undefined);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { V1Lease } from '@kubernetes/client-node';
 import * as z from 'zod';
 import { causeNamed } from '../../core/cause.ts';
-import { type Clock, waitFor } from '../../core/clock.ts';
+import { type Clock, within } from '../../core/clock.ts';
 import {
   endpointFaults,
   failingEvidence,
@@ -163,9 +163,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
       });
     },
     close: async () => {
-      const stop = new AbortController();
-      await Promise.race([remove(own), waitFor(closeMs, { clock, signal: stop.signal })]);
-      stop.abort();
+      await within(closeMs, clock, remove(own));
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Statement } from '../catalog/conditions.ts';
 import { statusParts } from '../catalog/object-status.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { CatalogProblem, Cluster, KubeObject, Model, Snapshot } from '../../core/catalog.ts';
-import { waitFor } from '../../core/clock.ts';
+import { within } from '../../core/clock.ts';
 import type { FollowEndpoints, HostsSource } from '../../core/endpoint.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
@@ -160,13 +160,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
   onServed(catalog.snapshots.current());
 
   /** The clusters that Envoy has; undefined while Envoy does not answer within a second. */
-  async function lookAtEnvoy(): Promise<EnvoyClusters | undefined> {
-    const inTime = new AbortController();
-    const late = waitFor(envoyTimeoutMs, { clock, signal: inTime.signal }).then(() => undefined);
-    const seen = await Promise.race([envoy.look(), late]);
-    inTime.abort();
-    return seen;
-  }
+  const lookAtEnvoy = (): Promise<EnvoyClusters | undefined> => within(envoyTimeoutMs, clock, envoy.look());
 
   return {
     snapshots: catalog.snapshots,

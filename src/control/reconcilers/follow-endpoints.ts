@@ -1,6 +1,6 @@
 /** The current endpoints of all clusters: those that Envoy gets, and those that requests are planned with. */
 import type { Cluster } from '../../core/catalog.ts';
-import { type Clock, waitFor } from '../../core/clock.ts';
+import { type Clock, within } from '../../core/clock.ts';
 import {
   type Endpoint,
   type Endpoints,
@@ -107,9 +107,7 @@ export function createEndpointTable(options: {
         followed.set(name, now);
         begun.push(now);
       }
-      const inTime = new AbortController();
-      const all = Promise.all(begun.map(({ known }) => known)).then(() => inTime.abort());
-      await Promise.race([all, waitFor(firstFoundTimeoutMs, { clock, signal: inTime.signal })]);
+      await within(firstFoundTimeoutMs, clock, Promise.all(begun.map(({ known }) => known)));
       for (const { cluster } of begun) if (!rows.has(cluster.name)) void discovery.set(cluster.name, []);
     },
     close: () => {

@@ -4,7 +4,7 @@ import { startElector } from '../kubernetes/elector.ts';
 import { createEvents } from '../kubernetes/events.ts';
 import { createObjectWriter } from '../kubernetes/objects.ts';
 import { createReplicaLeases } from '../kubernetes/replica-leases.ts';
-import type { CancelTimer, Clock } from '../../core/clock.ts';
+import { type CancelTimer, type Clock, within } from '../../core/clock.ts';
 import type { ObservedCatalog } from '../../core/observed-catalog.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { type CompiledObjects, startController } from './controller.ts';
@@ -110,10 +110,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     close: async () => {
       closed = true;
       cancelTimer();
-      const late = Promise.withResolvers<void>();
-      const cancelLate = clock.after(closeMs, late.resolve);
-      await Promise.race([leave(), late.promise]);
-      cancelLate();
+      await within(closeMs, clock, leave());
     },
   };
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../core/clock.ts';
+import { type Clock, within } from '../../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
 /** The number of requests of one backend, as counted by Envoy. */
@@ -39,12 +39,7 @@ export function createUpstreamRequests(options: {
   }
 
   return async (backend) => {
-    let cancel = (): void => undefined;
-    const late = new Promise<undefined>((resolve) => {
-      cancel = clock.after(timeoutMs, () => resolve(undefined));
-    });
-    const stats = await Promise.race([look().catch(() => undefined), late]);
-    cancel();
+    const stats = await within(timeoutMs, clock, look()).catch(() => undefined);
     const active = stats?.get(`cluster.${backend}.upstream_rq_active`);
     const pending = stats?.get(`cluster.${backend}.upstream_rq_pending_active`);
     return typeof active === 'number' && typeof pending === 'number' ? { active, pending } : undefined;
