@@ -1,6 +1,7 @@
 import { stat, utimes } from 'node:fs/promises';
 import * as z from 'zod';
 import type { CatalogObject } from '../../core/catalog.ts';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 import type { EndpointsBySource } from './follow-on-demand.ts';
 
@@ -18,10 +19,12 @@ interface KeptObjects {
 interface KeptCatalog {
   /** Undefined when there is no file of this namespace, or the file cannot be read. */
   readonly load: () => Promise<KeptObjects | undefined>;
-  /** Replaces the whole file. If several calls are under way, the last one wins. Rejects when the file cannot be written. */
-  readonly save: (objects: readonly CatalogObject[]) => Promise<void>;
+  /** Replaces the whole file, within `KeptIn.withinMs`. Of several calls in that time, the last one wins. */
+  readonly save: (objects: readonly CatalogObject[]) => void;
   /** Records that the objects were still in step with the API server at this time. */
   readonly confirm: (inStepAt: number) => Promise<void>;
+  /** Writes what waits. */
+  readonly close: () => Promise<void>;
 }
 
 const catalogBody = z.object({
@@ -33,10 +36,16 @@ const catalogBody = z.object({
 interface KeptIn {
   readonly file: string;
   readonly namespace: string;
+  /** Longest time until a change is written. One write covers all changes in that time. */
+  readonly withinMs: number;
+  readonly clock: Pick<Clock, 'after'>;
+  /** The file cannot be written. */
+  readonly onError: (error: unknown) => void;
 }
 
-export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
-  const kept = createKeptFile(file);
+export function createKeptCatalog(where: KeptIn): KeptCatalog {
+  const { file, namespace } = where;
+  const kept = createKeptFile(where);
   return {
     load: async () => {
       const inStepAt = (await stat(file).catch(() => undefined))?.mtimeMs;
@@ -51,6 +60,7 @@ export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
       await kept.idle();
       await utimes(file, inStepAt / 1000, inStepAt / 1000).catch(() => undefined);
     },
+    close: kept.close,
   };
 }
 
@@ -59,7 +69,8 @@ interface KeptEndpoints {
   /** Empty when there is no file of this namespace, or the file cannot be read. */
   readonly load: () => Promise<EndpointsBySource>;
   /** Like `KeptCatalog.save`. */
-  readonly save: (endpoints: EndpointsBySource) => Promise<void>;
+  readonly save: (endpoints: () => EndpointsBySource) => void;
+  readonly close: () => Promise<void>;
 }
 
 const endpointsBody = z.object({
@@ -76,46 +87,44 @@ const endpointsBody = z.object({
   ),
 });
 
-export function createKeptEndpoints({ file, namespace }: KeptIn): KeptEndpoints {
-  const kept = createKeptFile(file);
+export function createKeptEndpoints(where: KeptIn): KeptEndpoints {
+  const { file, namespace } = where;
+  const kept = createKeptFile(where);
   return {
     load: async () => {
       const body = await readKeptFile(file, endpointsBody);
       const sources = body?.namespace === namespace ? Object.entries(body.sources) : [];
       return new Map(sources.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
     },
-    save: (endpoints) => kept.save(() => ({ version: 1, namespace, sources: Object.fromEntries(endpoints) })),
+    save: (endpoints) => kept.save(() => ({ version: 1, namespace, sources: Object.fromEntries(endpoints()) })),
+    close: kept.close,
   };
 }
 
-interface KeptFile {
-  /** Replaces the whole file. If several calls are under way, the last one wins. */
-  readonly save: (body: () => object) => Promise<void>;
-  /** Resolves when nothing is being written. */
-  readonly idle: () => Promise<void>;
-}
-
 /** A file that only the service's user may read, replaced whole so that no reader ever sees a part of it. */
-function createKeptFile(file: string): KeptFile {
+function createKeptFile({ file, withinMs, clock, onError }: KeptIn) {
   let waiting: (() => object) | undefined;
-  let running: Promise<void> | undefined;
+  let cancelTimer: CancelTimer = () => undefined;
+  let writing = Promise.resolve();
 
-  async function write(): Promise<void> {
-    while (waiting !== undefined) {
-      const text = JSON.stringify(waiting());
-      waiting = undefined;
-      await replaceFile(file, text, 0o600);
-    }
+  function write(): void {
+    if (waiting === undefined) return;
+    const text = JSON.stringify(waiting());
+    waiting = undefined;
+    writing = writing.then(() => replaceFile(file, text, 0o600)).catch(onError);
   }
 
   return {
-    save: (body) => {
+    save: (body: () => object): void => {
+      if (waiting === undefined) cancelTimer = clock.after(withinMs, write);
       waiting = body;
-      running ??= write().finally(() => {
-        running = undefined;
-      });
-      return running;
     },
-    idle: async () => running?.catch(() => undefined),
+    /** Resolves when nothing is being written. */
+    idle: (): Promise<void> => writing,
+    close: (): Promise<void> => {
+      cancelTimer();
+      write();
+      return writing;
+    },
   };
 }

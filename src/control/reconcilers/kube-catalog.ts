@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type Compilation, compile, keepObjects } from '../catalog/compile.ts';
 import { isSameList, noticeFor, stayingAt } from '../catalog/notice.ts';
 import { referredSecrets } from '../catalog/secrets.ts';
-import type { CatalogObject, KubeObject } from '../../core/catalog.ts';
-import { type CancelTimer, every } from '../../core/clock.ts';
+import type { KubeObject } from '../../core/catalog.ts';
+import { type CancelTimer, every, within } from '../../core/clock.ts';
 import { findAccess } from '../kubernetes/access.ts';
 import { createKubeClient, type KubeClient } from '../kubernetes/client.ts';
 import { followCluster, type KubeReading } from '../kubernetes/follow-cluster.ts';
@@ -64,7 +64,10 @@ async function openKubeCatalog(
   options: KubernetesOptions & { readonly client: KubeClient },
 ): Promise<KubeCatalog> {
   const { client, namespace, log, clock, random } = options;
-  const kept = createKeptCatalog({ file: join(settings.WEIR_DATA, 'catalog.json'), namespace });
+  const kept = createKeptCatalog({
+    ...{ file: join(settings.WEIR_DATA, 'catalog.json'), namespace, clock, withinMs: saveWithinMs },
+    onError: (error) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'),
+  });
   const pods = await openPods(settings, options);
   const firstRead = Promise.withResolvers<void>();
   let newest: KubeReading | undefined;
@@ -74,7 +77,8 @@ async function openKubeCatalog(
   let cancelNotice: CancelTimer = () => undefined;
 
   const loaded = await kept.load();
-  const disk = createSaver(kept, { log, clock, saved: loaded?.objects ?? [] });
+  /** The objects that the catalog is made of, as they are on disk or will be. */
+  let onDisk = loaded?.objects ?? [];
   const follower = followCluster({
     client,
     namespace,
@@ -116,10 +120,7 @@ async function openKubeCatalog(
     return at === undefined ? undefined : Math.max(0, clock.now() - at);
   }
 
-  const timedOut = Promise.withResolvers<void>();
-  const cancelTimeout = clock.after(firstReadingTimeoutMs, timedOut.resolve);
-  await Promise.race([firstRead.promise, timedOut.promise]);
-  cancelTimeout();
+  await within(firstReadingTimeoutMs, clock, firstRead.promise);
   const isFirstKept = served === undefined && loaded !== undefined;
   if (isFirstKept) {
     const ageSeconds = Math.round((ageMs() ?? 0) / 1000);
@@ -129,7 +130,7 @@ async function openKubeCatalog(
   confirm();
   const cancelConfirm = every(clock, confirmEveryMs, confirm);
   return {
-    first: served ?? { objects: disk.objects(), problems: [] },
+    first: served ?? { objects: onDisk, problems: [] },
     previous: loaded === undefined ? undefined : compile(loaded.objects).snapshot,
     known: isFirstKept ? Promise.resolve() : firstRead.promise,
     ageMs,
@@ -138,7 +139,10 @@ async function openKubeCatalog(
     compiled: (compilation) => {
       lastCompilation = compilation;
       // A compilation of the catalog on disk has no new objects of the cluster.
-      if (newest !== undefined) disk.keep(compilation);
+      const now = newest === undefined ? onDisk : keepObjects(compilation.results, onDisk);
+      if (isSameList(now, onDisk)) return;
+      onDisk = now;
+      kept.save(now);
     },
     latest: () =>
       newest === undefined || lastCompilation === undefined
@@ -150,39 +154,7 @@ async function openKubeCatalog(
       await follower.close();
       // A reading that came until now has set the timer again.
       cancelNotice();
-      await disk.close();
-    },
-  };
-}
-
-/** Writes the objects that the catalog is made of to disk, one write for the changes of `saveWithinMs`. */
-function createSaver(
-  kept: Pick<ReturnType<typeof createKeptCatalog>, 'save'>,
-  { log, clock, saved }: Pick<KubernetesOptions, 'log' | 'clock'> & { readonly saved: readonly CatalogObject[] },
-) {
-  let objects = saved;
-  let cancelTimer: CancelTimer | undefined;
-  let saving = Promise.resolve();
-
-  function save(): void {
-    cancelTimer = undefined;
-    saving = kept
-      .save(objects)
-      .catch((error: unknown) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'));
-  }
-
-  return {
-    objects: () => objects,
-    keep: ({ results }: Compilation): void => {
-      const now = keepObjects(results, objects);
-      if (isSameList(now, objects)) return;
-      objects = now;
-      cancelTimer ??= clock.after(saveWithinMs, save);
-    },
-    close: async (): Promise<void> => {
-      cancelTimer?.();
-      if (cancelTimer !== undefined) save();
-      await saving;
+      await kept.close();
     },
   };
 }

@@ -1,6 +1,5 @@
 /** The pods that Backends of a Kubernetes namespace name: through Services and InferencePools, and their last endpoints on disk. */
 import { join } from 'node:path';
-import type { CancelTimer } from '../../core/clock.ts';
 import type { FollowEndpoints, PodsSource } from '../../core/endpoint.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { followPools } from '../kubernetes/follow-pools.ts';
@@ -31,34 +30,26 @@ interface Pods {
 /** Follows the Services and InferencePools that Backends name, and keeps their last endpoints on disk. */
 export async function openPods(settings: Settings, options: PodsOptions): Promise<Pods> {
   const { client, namespace, log, clock, random } = options;
-  const file = createKeptEndpoints({ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace });
-  let cancelSave: CancelTimer | undefined;
-  let saving = Promise.resolve();
+  const file = createKeptEndpoints({
+    ...{ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace, clock, withinMs: saveWithinMs },
+    onError: (error) => log.error({ error: String(error) }, 'the last endpoints cannot be kept on disk'),
+  });
   const shared = {
     ...{ client, namespace, clock, random },
     kept: await file.load(),
-    onChange: () => {
-      cancelSave ??= clock.after(saveWithinMs, save);
-    },
+    onChange: () => file.save(() => new Map([...services.known(), ...pools.known()])),
   };
   const troubleLog = (watch: string) => createTroubleLog(log, { namespace, watch });
   const services = followServices({ ...shared, onTroubles: troubleLog('endpoints of Services') });
   const pools = followPools({ ...shared, onTroubles: troubleLog('endpoints of InferencePools') });
 
-  function save(): void {
-    cancelSave = undefined;
-    saving = file
-      .save(new Map([...services.known(), ...pools.known()]))
-      .catch((error: unknown) => log.error({ error: String(error) }, 'the last endpoints cannot be kept on disk'));
-  }
-
   return {
     follow: (source, how) => (source.kind === 'service' ? services.follow(source, how) : pools.follow(source, how)),
     inStepAt: () => Math.min(services.inStepAt() ?? Infinity, pools.inStepAt() ?? Infinity),
     close: async () => {
-      cancelSave?.();
-      if (cancelSave !== undefined) save();
-      await Promise.all([services.close(), pools.close(), saving]);
+      // Their end takes the known endpoints away.
+      const saved = file.close();
+      await Promise.all([services.close(), pools.close(), saved]);
     },
   };
 }
