@@ -120,3 +120,9 @@ it('rejects a watch that is cut, and ends one that is told to', async () => {
   open[0]?.server.closeAllConnections();
   await expect(cut.ended).rejects.toThrow('closed');
 });
+
+it('lists objects as the server sends them: their times are text', async () => {
+  const pods = { items: [{ metadata: { name: 'a', deletionTimestamp: '2026-01-01T00:00:00Z' } }] };
+  const client = await begin((_, response) => void response.end(JSON.stringify(pods)));
+  expect(await client.list('/api/v1/namespaces/a/pods', new AbortController().signal)).toEqual(pods);
+});

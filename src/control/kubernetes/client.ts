@@ -4,7 +4,6 @@ import {
   CoreV1Api,
   createConfiguration,
   CustomObjectsApi,
-  DiscoveryV1Api,
   EventsV1Api,
   HttpMethod,
   Observable,
@@ -28,9 +27,10 @@ import type { KubeAccess } from './access.ts';
 export interface KubeClient {
   readonly objects: CustomObjectsApi;
   readonly core: CoreV1Api;
-  readonly discovery: DiscoveryV1Api;
   readonly leases: CoordinationV1Api;
   readonly events: EventsV1Api;
+  /** The answer to a list, as the server sends it. */
+  readonly list: (path: string, signal: AbortSignal) => Promise<unknown>;
   /**
    * Follows a watch and passes each of its lines to `onLine`. Resolves when the server or the signal ends the watch;
    * rejects when it is refused, cut or silent, or when `onLine` throws.
@@ -115,23 +115,30 @@ export function createKubeClient(
     throw apiError(response.statusCode, String(await readBounded(response.body, maxAnswerBytes)));
   }
 
+  async function get(path: string, signal: AbortSignal): Promise<RequestContext> {
+    const context = new RequestContext(`${base}${path}`, HttpMethod.GET);
+    await access.authentication.applySecurityAuthentication(context);
+    context.setSignal(signal);
+    return context;
+  }
+
+  async function read(context: RequestContext): Promise<Dispatcher.ResponseData & { readonly bytes: Buffer }> {
+    try {
+      const response = await send(context, callMs);
+      return { ...response, bytes: await readBounded(response.body, maxAnswerBytes) };
+    } catch (error) {
+      throw isTimeout(error) ? new Error('the API server does not answer', { cause: error }) : error;
+    }
+  }
+
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(base, {}),
     authMethods: { default: access.authentication },
     httpApi: wrapHttpLibrary({
       send: async (context) => {
-        try {
-          const { statusCode, headers, body } = await send(context, callMs);
-          const type = String(headers['content-type'] ?? 'application/json');
-          const bytes = await readBounded(body, maxAnswerBytes);
-          return new ResponseContext(
-            statusCode,
-            { 'content-type': type },
-            new SelfDecodingBody(Promise.resolve(bytes)),
-          );
-        } catch (error) {
-          throw isTimeout(error) ? new Error('the API server does not answer', { cause: error }) : error;
-        }
+        const { statusCode, headers, bytes } = await read(context);
+        const type = String(headers['content-type'] ?? 'application/json');
+        return new ResponseContext(statusCode, { 'content-type': type }, new SelfDecodingBody(Promise.resolve(bytes)));
       },
     }),
   });
@@ -139,17 +146,14 @@ export function createKubeClient(
   return {
     objects: new CustomObjectsApi(configuration),
     core: new CoreV1Api(configuration),
-    discovery: new DiscoveryV1Api(configuration),
     leases: new CoordinationV1Api(configuration),
     events: new EventsV1Api(configuration),
+    list: async (path, signal) => JSON.parse(String((await read(await get(path, signal))).bytes)),
     watch: async (path, { signal, onOpen, onLine }) => {
       if (signal.aborted) return;
       let isOpen = false;
       try {
-        const context = new RequestContext(`${base}${path}`, HttpMethod.GET);
-        await access.authentication.applySecurityAuthentication(context);
-        context.setSignal(signal);
-        const { body } = await send(context, silentMs);
+        const { body } = await send(await get(path, signal), silentMs);
         isOpen = true;
         onOpen();
         await eachLine(body, { onLine, maxLineLength });

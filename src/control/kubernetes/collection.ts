@@ -3,29 +3,12 @@ import { createBackOff } from '../../core/back-off.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AnswerTooLarge, isRefusal, type KubeClient, sentenceOf } from './client.ts';
 
-/** The page of a list to request, in the words of the typed APIs. */
-export interface ListPage extends Selection {
-  readonly limit: number;
-  readonly _continue?: string;
-}
-
-interface Selection {
-  readonly fieldSelector?: string;
-  readonly labelSelector?: string;
-}
-
-/** A kind of object at the API server. */
-interface WatchedKind {
-  /** The path under which it is watched, such as `/apis/weir.dev/v1alpha1/namespaces/a/models`. */
-  readonly path: string;
-  readonly list: (page: ListPage, signal: AbortSignal) => Promise<unknown>;
-}
-
 export interface CollectionOptions<Item> {
-  readonly client: Pick<KubeClient, 'watch'>;
-  readonly kind: WatchedKind;
+  readonly client: Pick<KubeClient, 'list' | 'watch'>;
+  /** Where the API server has the objects, such as `/apis/weir.dev/v1alpha1/namespaces/a/models`. */
+  readonly path: string;
   /** Only the selected objects are listed and watched. */
-  readonly selected?: Selection;
+  readonly selected?: { readonly fieldSelector?: string; readonly labelSelector?: string };
   readonly clock: Clock;
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
@@ -106,11 +89,7 @@ const soonerMs = 2000;
 const soundMs = 1000;
 
 const page = z.object({
-  metadata: z.object({
-    resourceVersion: z.string(),
-    continue: z.string().optional(),
-    _continue: z.string().optional(),
-  }),
+  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
   items: z.array(z.unknown()),
 });
 const event = z.object({ type: z.string(), object: z.looseObject({}) });
@@ -130,7 +109,7 @@ class Expired extends Error {}
  * time.
  */
 export function followCollection<Item>(options: CollectionOptions<Item>): Collection<Item> {
-  const { client, kind, clock, read, onChange, selected = {} } = options;
+  const { client, clock, read, onChange } = options;
   const items = new Map<string, Item>();
   const over = new AbortController();
   const backOff = createBackOff({ ...options, signal: over.signal });
@@ -142,7 +121,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   async function list(): Promise<void> {
     const begun = clock.elapsed();
     const found = new Map<string, Item>();
-    for await (const { items: raws, metadata } of pagesOf(kind, selected, over.signal)) {
+    for await (const { items: raws, metadata } of pagesOf(options, over.signal)) {
       for (const raw of raws) {
         const { name, item } = read(raw, items);
         found.set(name, item);
@@ -175,7 +154,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   async function watch(): Promise<boolean> {
     const begun = clock.elapsed();
     const seconds = Math.round(watchSeconds * (1 + options.random()));
-    await client.watch(watchPath(kind, { version, seconds, selected }), {
+    await client.watch(watchPath(options, { version, seconds }), {
       signal: over.signal,
       onOpen: () => {
         state = { kind: 'in-step' };
@@ -229,34 +208,32 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   };
 }
 
+type Place = Pick<CollectionOptions<never>, 'client' | 'path' | 'selected'>;
+
 function watchPath(
-  { path }: WatchedKind,
-  from: { readonly version: string | undefined; readonly seconds: number; readonly selected: Selection },
+  { path, selected }: Place,
+  { version = '', seconds }: { readonly version: string | undefined; readonly seconds: number },
 ): string {
-  const { version = '', seconds, selected } = from;
   const query = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version, ...selected };
   return `${path}?${new URLSearchParams({ ...query, timeoutSeconds: String(seconds) }).toString()}`;
 }
 
 /** Lists pages until the last one, of fewer objects where they are too large together. */
-async function* pagesOf(
-  { list }: WatchedKind,
-  selected: Selection,
-  signal: AbortSignal,
-): AsyncGenerator<z.output<typeof page>> {
+async function* pagesOf({ client, path, selected }: Place, signal: AbortSignal): AsyncGenerator<z.output<typeof page>> {
   let limit = maxPageSize;
   let next: string | undefined;
   for (;;) {
     let found: z.output<typeof page>;
     try {
-      found = page.parse(await list({ limit, ...selected, ...(next && { _continue: next }) }, signal));
+      const query = new URLSearchParams({ ...selected, limit: String(limit), ...(next && { continue: next }) });
+      found = page.parse(await client.list(`${path}?${query.toString()}`, signal));
     } catch (error) {
       if (!(error instanceof AnswerTooLarge) || limit === 1) throw error;
       limit = Math.ceil(limit / 8);
       continue;
     }
     yield found;
-    next = found.metadata.continue ?? found.metadata._continue;
+    next = found.metadata.continue;
     if (!next || signal.aborted) return;
   }
 }
@@ -267,4 +244,36 @@ function readEvent(line: string): z.output<typeof event> {
   if (read.type !== 'ERROR') return read;
   const { code, message } = failure.parse(read.object);
   throw code === 410 ? new Expired(message) : new Error(`the watch ended: ${message}`);
+}
+
+/** Collections that come and go, by name. */
+interface Collections<Item> {
+  /** Follows these from now on, and no others. */
+  readonly want: (names: ReadonlySet<string>) => void;
+  readonly all: ReadonlyMap<string, Collection<Item>>;
+  readonly close: () => Promise<void>;
+}
+
+export function createCollections<Item>(follow: (name: string) => Collection<Item>): Collections<Item> {
+  const all = new Map<string, Collection<Item>>();
+  const ending = new Set<Promise<void>>();
+
+  function want(names: ReadonlySet<string>): void {
+    for (const [name, collection] of all) {
+      if (names.has(name)) continue;
+      all.delete(name);
+      const ended = collection.close().finally(() => ending.delete(ended));
+      ending.add(ended);
+    }
+    for (const name of names) if (!all.has(name)) all.set(name, follow(name));
+  }
+
+  return {
+    want,
+    all,
+    close: async () => {
+      want(new Set());
+      await Promise.all(ending);
+    },
+  };
 }

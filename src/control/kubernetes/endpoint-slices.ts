@@ -150,9 +150,19 @@ interface ServiceFacts {
 }
 
 /**
- * The endpoints of a Service, from all its slices, each pod once. Ready endpoints get new requests. If none is ready,
- * the endpoints that are about to end and still answer get them, as in kube-proxy.
+ * Ready endpoints get new requests. If none is ready, the endpoints that are about to end and still answer get them, as
+ * in kube-proxy. Each is there once, in the order of their names.
  */
+export function servingEndpoints(
+  inState: (state: 'ready' | 'draining') => readonly Endpoint[],
+): FoundEndpoints['endpoints'] {
+  const [ready = [], draining = []] = (['ready', 'draining'] as const).map((state) =>
+    [...new Map(inState(state).map((one) => [one.name, one])).values()].sort(byNameOf),
+  );
+  return ready.length > 0 ? ready : draining;
+}
+
+/** The endpoints of a Service, from all its slices, each pod once. */
 export function endpointsOf(facts: ServiceFacts): FoundEndpoints {
   const { source, namespace, scheme, service, slices } = facts;
   const portOf = portFinder(facts);
@@ -165,12 +175,7 @@ export function endpointsOf(facts: ServiceFacts): FoundEndpoints {
     if (port === undefined) return [];
     return [endpointsIn(slice, { port, authority: authorityOf({ host, port: servicePort ?? port }, scheme) })];
   });
-  const inState = (state: 'ready' | 'draining'): readonly Endpoint[] => {
-    const byName = new Map(parts.flatMap((part) => part[state].map((endpoint) => [endpoint.name, endpoint])));
-    return [...byName.values()].sort(byNameOf);
-  };
-  const ready = inState('ready');
-  const endpoints = ready.length > 0 ? ready : inState('draining');
+  const endpoints = servingEndpoints((state) => parts.flatMap((part) => part[state]));
   return { endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf(facts, portOf) };
 }
 

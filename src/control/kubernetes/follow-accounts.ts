@@ -1,14 +1,9 @@
-import type { Clock } from '../../core/clock.ts';
 import { type AccountKind, accountKinds, type AccountObject } from '../../books/core/declared-account.ts';
-import { abortedBy, type KubeClient } from './client.ts';
-import { type Collection, followCollection, reportTroubleChanges, type Trouble } from './collection.ts';
-import { placeOf, readKubeObject } from './objects.ts';
+import { type Collection, type CollectionOptions, reportTroubleChanges, type Trouble } from './collection.ts';
+import { followObjects } from './objects.ts';
 
-interface FollowAccountsOptions {
-  readonly client: Pick<KubeClient, 'objects' | 'watch'>;
+interface FollowAccountsOptions extends Pick<CollectionOptions<never>, 'client' | 'clock' | 'random'> {
   readonly namespaces: readonly string[];
-  readonly clock: Clock;
-  readonly random: () => number;
   /** These objects have changed or are gone. Called at most once in `quietMs`. */
   readonly onChange: (changed: readonly AccountObject[]) => void;
   readonly onTroubles: (troubles: readonly Trouble[]) => void;
@@ -53,28 +48,12 @@ export function followAccounts(options: FollowAccountsOptions): FollowedAccounts
     });
   }
 
-  const collections = new Map(
+  const shared = { client, clock, random, onChange: noticed };
+  const collections = new Map<string, Collection<AccountObject>>(
     accountKinds.flatMap((kind) =>
-      namespaces.map((namespace) => [keyOf(kind, namespace), follow(kind, namespace)] as const),
+      namespaces.map((namespace) => [keyOf(kind, namespace), followObjects({ kind, namespace }, shared)] as const),
     ),
   );
-
-  function follow(kind: AccountKind, namespace: string): Collection<AccountObject> {
-    const place = placeOf(kind, namespace);
-    return followCollection<AccountObject>({
-      ...{ client, clock, random, onChange: noticed },
-      kind: {
-        path: `/apis/${place.group}/${place.version}/namespaces/${namespace}/${place.plural}`,
-        list: (page, signal) => client.objects.listNamespacedCustomObject({ ...place, ...page }, abortedBy(signal)),
-      },
-      read: (raw, known) => {
-        const read = readKubeObject(kind, raw, undefined);
-        const before = known.get(read.name);
-        const isSame = before?.uid === read.uid && before.resourceVersion === read.resourceVersion;
-        return { name: read.name, item: isSame ? before : { ...read, namespace } };
-      },
-    });
-  }
 
   const named = () => [...collections].map(([key, collection]) => [key.toLowerCase(), collection] as const);
 

@@ -1,17 +1,16 @@
 import * as z from 'zod';
-import type { Clock, CancelTimer } from '../../core/clock.ts';
+import type { CancelTimer } from '../../core/clock.ts';
 import type { CatalogObject, KubeObject } from '../../core/catalog.ts';
-import { abortedBy, type KubeClient } from './client.ts';
 import {
   allInStepAt,
   type Collection,
   type CollectionOptions,
+  createCollections,
   followCollection,
-  type ListPage,
   reportTroubleChanges,
   type Trouble,
 } from './collection.ts';
-import { placeOf, readKubeObject } from './objects.ts';
+import { followObjects } from './objects.ts';
 
 /** All objects of a catalog, as the API server has them at one moment. */
 export interface KubeReading {
@@ -20,11 +19,8 @@ export interface KubeReading {
   readonly secrets: readonly CatalogObject[];
 }
 
-interface FollowClusterOptions {
-  readonly client: Pick<KubeClient, 'objects' | 'core' | 'watch'>;
+interface FollowClusterOptions extends Pick<CollectionOptions<never>, 'client' | 'clock' | 'random'> {
   readonly namespace: string;
-  readonly clock: Clock;
-  readonly random: () => number;
   /** The Secrets and ConfigMaps that Backends refer to. */
   readonly secretsOf: (backends: readonly KubeObject[]) => WantedKeys;
   /** Called with every reading, the first one included, once all of it has been listed. Must not throw. */
@@ -49,27 +45,13 @@ const secretsMs = 3_000;
 export function followCluster(options: FollowClusterOptions): ClusterFollower {
   const { client, namespace, clock, random } = options;
   const shared = { client, clock, random, onChange: noticed };
-  const follow = (kind: KubeObject['kind']): Collection<KubeObject> => {
-    const place = placeOf(kind, namespace);
-    return followCollection<KubeObject>({
-      ...shared,
-      kind: {
-        path: `/apis/${place.group}/${place.version}/namespaces/${namespace}/${place.plural}`,
-        list: (page, signal) => client.objects.listNamespacedCustomObject({ ...place, ...page }, abortedBy(signal)),
-      },
-      read: (raw, known) => {
-        const item = readKubeObject(kind, raw, known.get(nameOf(raw)));
-        return { name: item.name, item };
-      },
-    });
-  };
   let closed = false;
   let firstNoticedAt: number | undefined;
   let secretsSince: number | undefined;
   let cancelTimer: CancelTimer = () => undefined;
   const reportTroubles = reportTroubleChanges(options.onTroubles, undefined);
-  const backends = follow('Backend');
-  const models = follow('Model');
+  const backends = followObjects({ kind: 'Backend', namespace }, shared);
+  const models = followObjects({ kind: 'Model', namespace }, shared);
   const secrets = followSecrets({ ...shared, namespace });
 
   function noticed(): void {
@@ -90,7 +72,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
     if (!backends.isListed() || !models.isListed()) return;
     const allBackends = sorted(backends);
     secrets.want(options.secretsOf(allBackends));
-    const waiting = [...secrets.collections().values()].some((secret) => !secret.isListed());
+    const waiting = [...secrets.collections.values()].some((secret) => !secret.isListed());
     secretsSince = waiting ? (secretsSince ?? clock.elapsed()) : undefined;
     if (secretsSince !== undefined) {
       const left = secretsSince + secretsMs - clock.elapsed();
@@ -106,7 +88,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
     new Map<string, Collection<unknown>>([
       ['models', models],
       ['backends', backends],
-      ...[...secrets.collections()].map(([place, secret]) => [subjectOf(place), secret] as const),
+      ...[...secrets.collections].map(([place, secret]) => [subjectOf(place), secret] as const),
     ]);
 
   return {
@@ -119,11 +101,6 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   };
 }
 
-function nameOf(raw: unknown): string {
-  const metadata: unknown = typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'metadata') : undefined;
-  return typeof metadata === 'object' && metadata !== null ? String(Reflect.get(metadata, 'name')) : '';
-}
-
 function sorted(collection: Collection<KubeObject>): readonly KubeObject[] {
   return [...collection.items().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -131,9 +108,7 @@ function sorted(collection: Collection<KubeObject>): readonly KubeObject[] {
 /** The Secrets and ConfigMaps that Backends refer to, by kind and name (`Secret/vllm-a`), each with its wanted keys. */
 type WantedKeys = ReadonlyMap<string, ReadonlySet<string>>;
 
-interface SecretsOptions extends Pick<CollectionOptions<never>, 'clock' | 'random'> {
-  readonly onChange: () => void;
-  readonly client: Pick<KubeClient, 'core' | 'watch'>;
+interface SecretsOptions extends Omit<CollectionOptions<Item>, 'path' | 'read'> {
   readonly namespace: string;
 }
 
@@ -147,14 +122,8 @@ interface Secrets {
   /** Them with their wanted keys, as far as they exist: the same object as long as none of its keys changes. */
   readonly objects: () => readonly CatalogObject[];
   /** Those that are followed, by kind and name. */
-  readonly collections: () => ReadonlyMap<string, Collection<unknown>>;
+  readonly collections: ReadonlyMap<string, Collection<unknown>>;
   readonly close: () => Promise<void>;
-}
-
-interface Followed {
-  keys: ReadonlySet<string>;
-  readonly collection: Collection<Item>;
-  last: { readonly text: string; readonly object: CatalogObject } | undefined;
 }
 
 interface Item {
@@ -167,20 +136,6 @@ const rawSecret = z.object({
   data: z.record(z.string(), z.string()).nullish(),
 });
 
-/** How each kind is listed. */
-const lists: Readonly<Record<string, { readonly plural: string; readonly list: SecretList }>> = {
-  Secret: { plural: 'secrets', list: (core, page, signal) => core.listNamespacedSecret(page, abortedBy(signal)) },
-  ConfigMap: {
-    plural: 'configmaps',
-    list: (core, page, signal) => core.listNamespacedConfigMap(page, abortedBy(signal)),
-  },
-};
-type SecretList = (
-  core: KubeClient['core'],
-  page: ListPage & { readonly namespace: string },
-  signal: AbortSignal,
-) => Promise<unknown>;
-
 function readSecret(raw: unknown, known: ReadonlyMap<string, Item>): { readonly name: string; readonly item: Item } {
   const { metadata, data } = rawSecret.parse(raw);
   const { name, resourceVersion } = metadata;
@@ -192,56 +147,51 @@ function readSecret(raw: unknown, known: ReadonlyMap<string, Item>): { readonly 
  * Follows Secrets and ConfigMaps by name, each with a watch of its own that selects just that one. The others of the namespace are
  * never read, so that a role may grant access to single names.
  */
-function followSecrets(options: SecretsOptions): Secrets {
-  const { client, namespace } = options;
-  const followed = new Map<string, Followed>();
-  const ending = new Set<Promise<void>>();
-
-  function drop(place: string, { collection }: Followed): void {
-    followed.delete(place);
-    const ended = collection.close().finally(() => ending.delete(ended));
-    ending.add(ended);
-  }
-
+function followSecrets({ namespace, ...options }: SecretsOptions): Secrets {
+  const followed = createCollections<Item>((place) => {
+    const [kind = '', name = ''] = place.split('/');
+    return followCollection<Item>({
+      ...options,
+      path: `/api/v1/namespaces/${namespace}/${kind.toLowerCase()}s`,
+      selected: { fieldSelector: `metadata.name=${name}` },
+      read: readSecret,
+    });
+  });
+  let keys: WantedKeys = new Map();
+  let last: ReadonlyMap<string, WantedObject> = new Map();
   return {
     want: (wanted) => {
-      for (const [place, secret] of followed) if (!wanted.has(place)) drop(place, secret);
-      for (const [place, keys] of wanted) {
-        const known = followed.get(place);
-        const [kind = '', name = ''] = place.split('/');
-        const listed = lists[kind];
-        if (known !== undefined) known.keys = keys;
-        else if (listed !== undefined) {
-          const collection = followCollection<Item>({
-            ...options,
-            kind: {
-              path: `/api/v1/namespaces/${namespace}/${listed.plural}`,
-              list: (page, signal) => listed.list(client.core, { namespace, ...page }, signal),
-            },
-            selected: { fieldSelector: `metadata.name=${name}` },
-            read: readSecret,
-          });
-          followed.set(place, { keys, collection, last: undefined });
-        }
-      }
+      keys = wanted;
+      followed.want(new Set(wanted.keys()));
     },
-    objects: () => [...followed].flatMap(([place, secret]) => objectOf(place, secret) ?? []),
-    collections: () => new Map([...followed].map(([place, { collection }]) => [place, collection])),
-    close: async () => {
-      for (const [place, secret] of followed) drop(place, secret);
-      await Promise.all(ending);
+    objects: () => {
+      last = new Map(
+        [...followed.all].flatMap(([place, { items }]) => {
+          const item = items().get(place.split('/')[1] ?? '');
+          return item === undefined ? [] : [[place, wantedPart(place, item, { keys, before: last.get(place) })]];
+        }),
+      );
+      return [...last.values()].map(({ object }) => object);
     },
+    collections: followed.all,
+    close: followed.close,
   };
 }
 
-function objectOf(where: string, secret: Followed): CatalogObject | undefined {
+/** The wanted part of a Secret or ConfigMap. `text`: its entries, to compare. */
+interface WantedObject {
+  readonly text: string;
+  readonly object: CatalogObject;
+}
+
+function wantedPart(
+  where: string,
+  item: Item,
+  { keys, before }: { readonly keys: WantedKeys; readonly before: WantedObject | undefined },
+): WantedObject {
   const [kind = '', name = ''] = where.split('/');
-  const item = secret.collection.items().get(name);
-  if (item === undefined) return undefined;
-  const data = Object.fromEntries(Object.entries(item.data).filter(([key]) => secret.keys.has(key)));
+  const data = Object.fromEntries(Object.entries(item.data).filter(([key]) => keys.get(where)?.has(key)));
   const text = JSON.stringify(data);
-  if (secret.last?.text === text) return secret.last.object;
-  const object = { where, value: { apiVersion: 'v1', kind, metadata: { name }, data } };
-  secret.last = { text, object };
-  return object;
+  if (before?.text === text) return before;
+  return { text, object: { where, value: { apiVersion: 'v1', kind, metadata: { name }, data } } };
 }

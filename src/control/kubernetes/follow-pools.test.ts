@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import type { FoundEndpoints, InferencePoolSource } from '../../core/endpoint.ts';
 import { ApiError, type KubeClient, type KubeWatch } from './client.ts';
-import type { ListPage } from './collection.ts';
 import type { EndpointsBySource } from './follow-on-demand.ts';
 import { followPools } from './follow-pools.ts';
 
@@ -31,16 +30,18 @@ function begin(lists: { pools: Answer; pods?: Readonly<Record<string, Answer>> }
     if (answer instanceof Error) throw answer;
     return { metadata: { resourceVersion: '5' }, items: answer };
   };
-  const client = {
-    objects: { listNamespacedCustomObject: () => list('pools', state.pools) },
-    core: {
-      listNamespacedPod: ({ labelSelector = 'every pod' }: ListPage) =>
-        list(labelSelector, state.pods[labelSelector] ?? []),
+  const subjectOf = (path: string): string => {
+    const { pathname, searchParams } = new URL(path, 'http://api');
+    return pathname.endsWith('/pods') ? (searchParams.get('labelSelector') ?? 'every pod') : 'pools';
+  };
+  const client: Pick<KubeClient, 'list' | 'watch'> = {
+    list: (path) => {
+      const of = subjectOf(path);
+      return list(of, of === 'pools' ? state.pools : (state.pods[of] ?? []));
     },
     watch: (path: string, { signal, onOpen, onLine }: KubeWatch) =>
       new Promise<void>((resolve) => {
-        const { pathname, searchParams } = new URL(path, 'http://api');
-        const of = pathname.endsWith('/pods') ? (searchParams.get('labelSelector') ?? 'every pod') : 'pools';
+        const of = subjectOf(path);
         calls.push(`watch ${of}`);
         watches.set(of, (type, object) => onLine(JSON.stringify({ type, object })));
         signal.addEventListener('abort', () => {
@@ -49,7 +50,7 @@ function begin(lists: { pools: Answer; pods?: Readonly<Record<string, Answer>> }
         });
         onOpen();
       }),
-  } as unknown as Pick<KubeClient, 'core' | 'objects' | 'watch'>;
+  };
   const troubles: unknown[] = [];
   const follower = followPools({
     ...{ client, namespace: 'models', clock, random: () => 0, kept: kept ?? new Map() },

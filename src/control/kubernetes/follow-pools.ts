@@ -1,6 +1,12 @@
 import type { InferencePoolSource } from '../../core/endpoint.ts';
-import { abortedBy, isRefusal, type KubeClient, sentenceOf } from './client.ts';
-import { allInStepAt, type Collection, followCollection } from './collection.ts';
+import { isRefusal, sentenceOf } from './client.ts';
+import {
+  allInStepAt,
+  type Collection,
+  type CollectionOptions,
+  createCollections,
+  followCollection,
+} from './collection.ts';
 import { type EndpointsFollower, type FollowerOptions, followOnDemand, type Watches } from './follow-on-demand.ts';
 import {
   endpointsOfPool,
@@ -12,10 +18,8 @@ import {
   readPool,
 } from './inference-pool.ts';
 
-interface FollowPoolsOptions extends FollowerOptions {
-  readonly client: Pick<KubeClient, 'core' | 'objects' | 'watch'>;
+interface FollowPoolsOptions extends FollowerOptions, Pick<CollectionOptions<never>, 'client' | 'random'> {
   readonly namespace: string;
-  readonly random: () => number;
 }
 
 /** Follows InferencePools and their pods. The CRD of InferencePool need not be installed. */
@@ -45,41 +49,26 @@ function watchPools(options: FollowPoolsOptions, onChange: () => void): Watches<
   const { group, version, plural } = poolGroup;
   const pools = followCollection<InferencePool>({
     ...shared,
-    kind: {
-      path: `/apis/${group}/${version}/namespaces/${namespace}/${plural}`,
-      list: (page, signal) =>
-        client.objects.listNamespacedCustomObject({ ...poolGroup, namespace, ...page }, abortedBy(signal)),
-    },
+    path: `/apis/${group}/${version}/namespaces/${namespace}/${plural}`,
     read: readPool,
   });
-  const podsBySelector = new Map<string, Collection<Pod>>();
-  const ending = new Set<Promise<void>>();
-
-  const followPods = (labelSelector: string): Collection<Pod> =>
+  const pods = createCollections<Pod>((labelSelector) =>
     followCollection<Pod>({
       ...shared,
-      kind: {
-        path: `/api/v1/namespaces/${namespace}/pods`,
-        list: (page, signal) => client.core.listNamespacedPod({ namespace, ...page }, abortedBy(signal)),
-      },
+      path: `/api/v1/namespaces/${namespace}/pods`,
       selected: { labelSelector },
       read: readPod,
-    });
+    }),
+  );
 
   /** The API server answers, and knows no InferencePools. */
   const isNotInstalled = (): boolean => isRefusal(pools.trouble(), 404);
-
-  function drop(selector: string, pods: Collection<Pod>): void {
-    podsBySelector.delete(selector);
-    const ended = pods.close().finally(() => ending.delete(ended));
-    ending.add(ended);
-  }
 
   return {
     collections: () =>
       new Map<string, Collection<unknown>>([
         [plural, pools],
-        ...[...podsBySelector].map(([selector, pods]) => [`pods (${selector})`, pods] as const),
+        ...[...pods.all].map(([selector, selected]) => [`pods (${selector})`, selected] as const),
       ]),
     want: (sources) => {
       const selectors = new Set(
@@ -88,10 +77,7 @@ function watchPools(options: FollowPoolsOptions, onChange: () => void): Watches<
           return pool === undefined || poolFault(pool, name) !== undefined ? [] : [pool.selector];
         }),
       );
-      for (const [selector, pods] of podsBySelector) if (!selectors.has(selector)) drop(selector, pods);
-      for (const selector of selectors) {
-        if (!podsBySelector.has(selector)) podsBySelector.set(selector, followPods(selector));
-      }
+      pods.want(selectors);
     },
     compute: ({ source, scheme }) => {
       const pool = pools.items().get(source.pool);
@@ -99,20 +85,17 @@ function watchPools(options: FollowPoolsOptions, onChange: () => void): Watches<
         const state = isNotInstalled() ? 'not-installed' : pools.isListed() ? 'missing' : undefined;
         return state && { inputs: [state], endpoints: () => endpointsOfPool(source, { state }, scheme) };
       }
-      const followed = podsBySelector.get(pool.selector);
+      const followed = pods.all.get(pool.selector);
       // While the pods of a changed selector are being listed, those of the earlier one are used.
       if (poolFault(pool, source.pool) === undefined && followed?.isListed() !== true) return undefined;
-      const pods = [...(followed?.items().values() ?? [])];
+      const selected = [...(followed?.items().values() ?? [])];
       return {
-        inputs: [pool, ...pods],
-        endpoints: () => endpointsOfPool(source, { state: 'found', pool, pods }, scheme),
+        inputs: [pool, ...selected],
+        endpoints: () => endpointsOfPool(source, { state: 'found', pool, pods: selected }, scheme),
       };
     },
     // A cluster without the CRD has no pool that could be out of date.
-    inStepAt: () => allInStepAt([...(isNotInstalled() ? [] : [pools]), ...podsBySelector.values()]),
-    close: async () => {
-      for (const [selector, pods] of podsBySelector) drop(selector, pods);
-      await Promise.all([pools.close(), ...ending]);
-    },
+    inStepAt: () => allInStepAt([...(isNotInstalled() ? [] : [pools]), ...pods.all.values()]),
+    close: () => Promise.all([pools.close(), pods.close()]),
   };
 }

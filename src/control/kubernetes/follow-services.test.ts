@@ -38,12 +38,12 @@ function begin(
     if (items === undefined) return Promise.reject(new Error('away'));
     return Promise.resolve({ metadata: { resourceVersion: '5' }, items });
   };
-  const client = {
-    discovery: { listNamespacedEndpointSlice: () => list('slices') },
-    core: { listNamespacedService: () => list('services') },
+  const subjectOf = (path: string) => (path.includes('endpointslices') ? 'slices' : 'services');
+  const client: Pick<KubeClient, 'list' | 'watch'> = {
+    list: (path) => list(subjectOf(path)),
     watch: (path: string, { signal, onOpen, onLine }: KubeWatch) =>
       new Promise<void>((resolve) => {
-        const of = path.includes('endpointslices') ? 'slices' : 'services';
+        const of = subjectOf(path);
         calls.push(`watch ${of}`);
         watches.set(of, (type, object) => onLine(JSON.stringify({ type, object })));
         signal.addEventListener('abort', () => {
@@ -52,7 +52,7 @@ function begin(
         });
         onOpen();
       }),
-  } as unknown as Pick<KubeClient, 'core' | 'discovery' | 'watch'>;
+  };
   let changes = 0;
   const troubles: unknown[] = [];
   const follower = followServices({

@@ -1,13 +1,11 @@
 import type { ServiceSource } from '../../core/endpoint.ts';
-import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
-import { allInStepAt, type Collection, followCollection } from './collection.ts';
+import { sentenceOf } from './client.ts';
+import { allInStepAt, type Collection, type CollectionOptions, followCollection } from './collection.ts';
 import { endpointsOf, readService, readSlice, type Service, type Slice } from './endpoint-slices.ts';
 import { type EndpointsFollower, type FollowerOptions, followOnDemand, type Watches } from './follow-on-demand.ts';
 
-interface FollowServicesOptions extends FollowerOptions {
-  readonly client: Pick<KubeClient, 'core' | 'discovery' | 'watch'>;
+interface FollowServicesOptions extends FollowerOptions, Pick<CollectionOptions<never>, 'client' | 'random'> {
   readonly namespace: string;
-  readonly random: () => number;
 }
 
 const noSlices: readonly Slice[] = [];
@@ -39,18 +37,12 @@ function watchServices(options: FollowServicesOptions, onChange: () => void): Wa
   };
   const slices = followCollection<Slice>({
     ...shared,
-    kind: {
-      path: `/apis/discovery.k8s.io/v1/${at}/endpointslices`,
-      list: (page, signal) => client.discovery.listNamespacedEndpointSlice({ namespace, ...page }, abortedBy(signal)),
-    },
+    path: `/apis/discovery.k8s.io/v1/${at}/endpointslices`,
     read: readSlice,
   });
   const services = followCollection<Service>({
     ...shared,
-    kind: {
-      path: `/api/v1/${at}/services`,
-      list: (page, signal) => client.core.listNamespacedService({ namespace, ...page }, abortedBy(signal)),
-    },
+    path: `/api/v1/${at}/services`,
     read: readService,
   });
   return {

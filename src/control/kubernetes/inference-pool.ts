@@ -8,6 +8,7 @@ import {
   type InferencePoolSource,
   type Scheme,
 } from '../../core/endpoint.ts';
+import { servingEndpoints } from './endpoint-slices.ts';
 
 /** Where the API server has InferencePools: the Gateway API Inference Extension from 1.0 on. */
 export const poolGroup = { group: 'inference.networking.k8s.io', version: 'v1', plural: 'inferencepools' } as const;
@@ -129,10 +130,7 @@ export function poolFault({ selector, appProtocol }: InferencePool, name: string
   return undefined;
 }
 
-/**
- * The endpoints of an InferencePool: each target port of each pod. Ready pods get new requests. If none is ready, the
- * pods that are about to end and still answer get them, as with a Service.
- */
+/** The endpoints of an InferencePool: each target port of each pod. */
 export function endpointsOfPool({ pool: name }: InferencePoolSource, found: FoundPool, scheme: Scheme): FoundEndpoints {
   switch (found.state) {
     case 'not-installed': {
@@ -145,14 +143,9 @@ export function endpointsOfPool({ pool: name }: InferencePoolSource, found: Foun
       const { pool, pods } = found;
       const fault = poolFault(pool, name);
       if (fault !== undefined) return none(fault);
-      const inState = (state: Pod['state']): readonly Endpoint[] => {
-        const endpoints = pods.flatMap((pod) => (pod.state === state ? endpointsAt(pod, pool, scheme) : []));
-        return [...new Map(endpoints.map((one) => [one.name, one])).values()].sort((a, b) =>
-          a.name < b.name ? -1 : 1,
-        );
-      };
-      const ready = inState('ready');
-      const endpoints = ready.length > 0 ? ready : inState('draining');
+      const endpoints = servingEndpoints((state) =>
+        pods.flatMap((pod) => (pod.state === state ? endpointsAt(pod, pool, scheme) : [])),
+      );
       return endpoints.length > 0 ? { endpoints, trouble: undefined } : none(troubleOf(pool, { name, pods }));
     }
   }

@@ -4,15 +4,17 @@ import { createObjectWriter, cutName, readKubeObject } from './objects.ts';
 const metadata = { name: 'a', namespace: 'team', uid: 'u', generation: 1, resourceVersion: '7' };
 const strangers = [...Array(1_000).keys()].map((index) => `stranger.example/${index}`);
 
+const read = (raw: object) => readKubeObject({ kind: 'ApiKey', namespace: 'team' }, raw, new Map());
+
 it('keeps a bounded part of the metadata of an object', () => {
   const annotations = Object.fromEntries(strangers.map((_, index) => [`weir.dev/x-${index}`, 'x'.repeat(2_000)]));
   const finalizers = [...strangers, 'weir.dev/accounts'];
-  const object = readKubeObject('ApiKey', { metadata: { ...metadata, annotations, finalizers } }, undefined);
+  const object = read({ metadata: { ...metadata, annotations, finalizers } });
   expect(JSON.stringify(object).length).toBeLessThan(16 * 300 + 32 * 317);
   expect(object.finalizers).toContain('weir.dev/accounts');
   // The twin: what is no more than usual is kept whole.
   const usual = { annotations: { 'weir.dev/managed': 'false', other: 'x' }, finalizers: ['b.example/c'] };
-  expect(readKubeObject('ApiKey', { metadata: { ...metadata, ...usual } }, undefined)).toMatchObject({
+  expect(read({ metadata: { ...metadata, ...usual } })).toMatchObject({
     annotations: { 'weir.dev/managed': 'false' },
     finalizers: ['b.example/c'],
   });
@@ -27,7 +29,7 @@ it('writes the finalizers of strangers that it does not keep', async () => {
     },
   };
   const writer = createObjectWriter(client as unknown as Parameters<typeof createObjectWriter>[0], 'team');
-  const object = readKubeObject('ApiKey', { metadata: { ...metadata, finalizers: strangers } }, undefined);
+  const object = read({ metadata: { ...metadata, finalizers: strangers } });
   await writer.finalizers(object, [...object.finalizers, 'weir.dev/accounts']);
   const finalizers = [...strangers, 'weir.dev/accounts'];
   expect(written).toEqual([{ metadata: { resourceVersion: '7', finalizers } }]);

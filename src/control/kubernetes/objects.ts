@@ -1,11 +1,30 @@
 import * as z from 'zod';
 import type { KubeObject } from '../../core/catalog.ts';
 import { type KubeClient, mergePatch } from './client.ts';
+import { type Collection, type CollectionOptions, followCollection } from './collection.ts';
 
 /** Where the API server has the objects of a kind. */
 export function placeOf(kind: string, namespace: string) {
   return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: `${kind.toLowerCase()}s` };
 }
+
+/** Follows our objects of a kind in a namespace. */
+export function followObjects<Kind extends string>(
+  { kind, namespace }: { readonly kind: Kind; readonly namespace: string },
+  options: Pick<CollectionOptions<NamespacedObject<Kind>>, 'client' | 'clock' | 'random' | 'onChange'>,
+): Collection<NamespacedObject<Kind>> {
+  const { group, version, plural } = placeOf(kind, namespace);
+  return followCollection<NamespacedObject<Kind>>({
+    ...options,
+    path: `/apis/${group}/${version}/namespaces/${namespace}/${plural}`,
+    read: (raw, known) => {
+      const item = readKubeObject({ kind, namespace }, raw, known);
+      return { name: item.name, item };
+    },
+  });
+}
+
+type NamespacedObject<Kind extends string> = KubeObject<Kind> & { readonly namespace: string };
 
 /** The first characters of a name. Neither a label nor a name may end with the sign at which it was cut. */
 export function cutName(name: string, maxLength: number): string {
@@ -24,7 +43,6 @@ const maxFinalizers = 32;
 const rawObject = z.object({
   metadata: z.object({
     name: z.string(),
-    namespace: z.string().optional(),
     uid: z.string(),
     generation: z.number().default(0),
     resourceVersion: z.string(),
@@ -39,15 +57,16 @@ const rawObject = z.object({
 
 /**
  * Reads an object of ours as the API server sends it. Most of the metadata is left out: `managedFields` alone are often
- * longer than the object. `declared` is the same object as `before` had, unless the spec has changed.
+ * longer than the object. `declared` is the same object as that of `known`, unless the spec has changed.
  */
 export function readKubeObject<Kind extends string>(
-  kind: Kind,
+  { kind, namespace }: { readonly kind: Kind; readonly namespace: string },
   raw: unknown,
-  before: KubeObject<Kind> | undefined,
-): KubeObject<Kind> {
+  known: ReadonlyMap<string, NamespacedObject<Kind>>,
+): NamespacedObject<Kind> {
   const { metadata, spec, status } = rawObject.parse(raw);
   const { name, uid, generation, resourceVersion, deletionTimestamp } = metadata;
+  const before = known.get(name);
   if (before?.resourceVersion === resourceVersion && before.uid === uid) return before;
   const own = Object.entries(metadata.annotations)
     .filter(([key]) => key.startsWith(annotationPrefix))
@@ -57,6 +76,7 @@ export function readKubeObject<Kind extends string>(
   return {
     kind,
     name,
+    namespace,
     uid,
     generation,
     resourceVersion,
