@@ -11,6 +11,7 @@ import { shareWork } from '../core/share-work.ts';
 import { httpOptions, portBounds, type PortBounds } from '../core/port-bounds.ts';
 import { expectation } from '../control/core/schema-faults.ts';
 import { accessTo } from './access.ts';
+import { errors } from './answers.ts';
 import { type App, typed } from './app.ts';
 import { authenticate, authorizeBody, checkToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
@@ -152,12 +153,15 @@ async function addApi(
   { portal, describe }: { readonly portal: Portal; readonly describe: Awaited<ReturnType<typeof describeRoutes>> },
 ): Promise<void> {
   const takeTurn = createPersonLimit();
-  api.addHook('onRoute', ({ method, url, schema }) => {
+  api.addHook('onRoute', (route) => {
+    const { method, url, schema } = route;
     for (const name of [method].flat()) {
       if (accessTo(`${name} ${url}`) === undefined) throw new Error(`${name} ${url} is not in the table of access`);
       checkFieldRights(`${name} ${url}`, schema?.body);
     }
     if (schema?.response === undefined && schema?.hide !== true) throw new Error(`${url} has no schema of its answers`);
+    if (schema?.response !== undefined)
+      route.schema = { ...schema, response: Object.assign({}, schema.response, errors) };
   });
   api.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store');

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { defaultThresholds } from '../../core/alert.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/alerts.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import type { Portal } from '../portal.ts';
 import { visibleWorkspace } from '../visible.ts';
 
-const tags = ['alerts'];
+const described = describing('alerts');
+
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
 const newest = 100;
 
@@ -16,7 +16,7 @@ const newest = 100;
 export function alertRoutes(app: App, { store, clock }: Portal): void {
   app.get(
     '/api/v1/workspaces/:id/alerts',
-    { schema: { tags, summary: 'The newest alerts', params, response: { 200: api.alertList, ...errors } } },
+    described('The newest alerts', { 200: api.alertList }, { params }),
     async (request) => {
       const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
       const [alerts, own] = await Promise.all([store.listAlerts(id, newest), store.ownThresholds([id])]);
@@ -36,15 +36,7 @@ export function alertRoutes(app: App, { store, clock }: Portal): void {
 
   app.post(
     '/api/v1/workspaces/:id/thresholds',
-    {
-      schema: {
-        tags,
-        summary: 'Set the thresholds of the balance',
-        params,
-        body: api.newThresholds,
-        response: { 200: api.thresholdsSet, ...errors },
-      },
-    },
+    described('Set the thresholds of the balance', { 200: api.thresholdsSet }, { params, body: api.newThresholds }),
     async (request) => {
       const caller = callerOf(request);
       const { id } = await visibleWorkspace(store, caller, request.params.id);

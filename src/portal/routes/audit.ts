@@ -1,29 +1,26 @@
 import { type AuditEntry, type AuditFilter, cutPage } from '../../books/core/administration.ts';
 import { shownAuditEntry } from '../../books/core/shown.ts';
-import { errors, pageAnswer } from '../answers.ts';
+import { pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
 import { callerOf } from '../authenticate.ts';
 import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { workspaceAsked } from '../visible.ts';
+
+const described = describing('audit');
 
 /** The changes of accounts, with author and time. */
 export function auditRoutes(app: App, { store }: Portal): void {
   app.get(
     '/api/v1/audit',
-    {
-      schema: {
-        tags: ['audit'],
-        summary: 'Changes of accounts, newest first; CSV with `Accept: text/csv`',
-        description: 'CSV has all changes of the filters.',
-        querystring: api.auditQuery,
-        response: {
-          200: jsonOrCsv(api.auditPage, { description: 'The changes.', csv: 'All changes; before and after as JSON.' }),
-          ...errors,
-        },
+    described(
+      'Changes of accounts, newest first; CSV with `Accept: text/csv`',
+      {
+        200: jsonOrCsv(api.auditPage, { description: 'The changes.', csv: 'All changes; before and after as JSON.' }),
       },
-    },
+      { description: 'CSV has all changes of the filters.', querystring: api.auditQuery },
+    ),
     async (request, reply) => {
       const { workspace, actor, action, object, from, to, limit, cursor } = request.query;
       const filter: AuditFilter = {

@@ -1,21 +1,16 @@
-import { errors } from '../answers.ts';
 import * as api from '../api/catalog.ts';
 import { callerOf } from '../authenticate.ts';
 import { backendsOf, forMembers, modelsOf, servicesOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
+
+const described = describing('catalog');
 
 /** The models and backends of all services, with the reason why a model is not listed. */
 export function catalogRoutes(app: App, { catalog }: Portal): void {
   app.get(
     '/api/v1/models',
-    {
-      schema: {
-        tags: ['catalog'],
-        summary: 'The models, and why one is not listed',
-        response: { 200: api.modelList, ...errors },
-      },
-    },
+    described('The models, and why one is not listed', { 200: api.modelList }, {}),
     async (request) => {
       const answers = await catalog();
       const models = modelsOf(answers);
@@ -28,12 +23,8 @@ export function catalogRoutes(app: App, { catalog }: Portal): void {
     },
   );
 
-  app.get(
-    '/api/v1/backends',
-    { schema: { tags: ['catalog'], summary: 'The backends', response: { 200: api.backendList, ...errors } } },
-    async () => {
-      const answers = await catalog();
-      return { services: servicesOf(answers.services), data: backendsOf(answers), next_cursor: null };
-    },
-  );
+  app.get('/api/v1/backends', described('The backends', { 200: api.backendList }, {}), async () => {
+    const answers = await catalog();
+    return { services: servicesOf(answers.services), data: backendsOf(answers), next_cursor: null };
+  });
 }

@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { shownCredit } from '../../books/core/shown.ts';
-import { errors, pageAnswer } from '../answers.ts';
+import { pageAnswer } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { visibleWorkspace } from '../visible.ts';
 import { workspaceObject } from '../workspace-objects.ts';
 
-const tags = ['credits'];
+const described = describing('credits');
+
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
 const headers = z.object({
   'idempotency-key': z
@@ -27,15 +28,7 @@ export function creditRoutes(app: App, portal: Portal): void {
 
   app.get(
     '/api/v1/workspaces/:id/credits',
-    {
-      schema: {
-        tags,
-        summary: 'Credits and corrections, newest first',
-        params,
-        querystring: pageQuery,
-        response: { 200: api.creditPage, ...errors },
-      },
-    },
+    described('Credits and corrections, newest first', { 200: api.creditPage }, { params, querystring: pageQuery }),
     async (request) => {
       const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
       const { limit, cursor } = request.query;
@@ -45,16 +38,7 @@ export function creditRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/workspaces/:id/credits',
-    {
-      schema: {
-        tags,
-        summary: 'Add a credit, or correct the balance',
-        params,
-        headers,
-        body: api.newCredit,
-        response: { 201: api.credited, ...errors },
-      },
-    },
+    described('Add a credit, or correct the balance', { 201: api.credited }, { params, headers, body: api.newCredit }),
     async (request, reply) => {
       const { amount, note } = request.body;
       const wanted = { amount, note, idempotencyKey: request.headers['idempotency-key'] };

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type Problem, problemId } from '../../control/core/problem.ts';
 import { sees } from '../../books/core/rights.ts';
-import { errors } from '../answers.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';
 import { type Identity, identityOfSession, provenIdentity } from '../callers.ts';
@@ -31,7 +30,6 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
         summary: 'New requests, balances and health as they happen',
         response: {
           200: { description: 'Events.', content: { 'text/event-stream': { schema: described } } },
-          ...errors,
         },
       },
     },

@@ -4,16 +4,16 @@ import { keyFields } from '../../core/account.ts';
 import { defaultThresholds } from '../../core/alert.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownDeclaration, shownKey } from '../../books/core/shown.ts';
-import { errors } from '../answers.ts';
 import { valuesOfBody } from '../api/account-shapes.ts';
 import * as api from '../api/keys.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship, type Caller, subjectOf } from '../callers.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { changeableKey, mayChange, visibleKey, visibleWorkspace } from '../visible.ts';
 
-const tags = ['keys'];
+const described = describing('keys');
+
 const hourMs = 3_600_000;
 const ofWorkspace = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
 const params = z.object({ id: z.string().meta({ description: 'Id of the key.' }) });
@@ -24,15 +24,11 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   app.get(
     '/api/v1/workspaces/:id/keys',
-    {
-      schema: {
-        tags,
-        summary: 'Keys of a workspace, newest first',
-        params: ofWorkspace,
-        querystring: api.keysQuery,
-        response: { 200: api.keyPage, ...errors },
-      },
-    },
+    described(
+      'Keys of a workspace, newest first',
+      { 200: api.keyPage },
+      { params: ofWorkspace, querystring: api.keysQuery },
+    ),
     async (request) => {
       const caller = callerOf(request);
       const { id } = await visibleWorkspace(store, caller, request.params.id);
@@ -44,15 +40,11 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/workspaces/:id/keys',
-    {
-      schema: {
-        tags,
-        summary: 'Make a key: only this answer has its text',
-        params: ofWorkspace,
-        body: api.newKey,
-        response: { 201: api.createdKey, ...errors },
-      },
-    },
+    described(
+      'Make a key: only this answer has its text',
+      { 201: api.createdKey },
+      { params: ofWorkspace, body: api.newKey },
+    ),
     async (request, reply) => {
       const caller = callerOf(request);
       const { id: workspace } = await visibleWorkspace(store, caller, request.params.id);
@@ -62,18 +54,14 @@ export function keyRoutes(app: App, portal: Portal): void {
     },
   );
 
-  app.get(
-    '/api/v1/keys/:id',
-    { schema: { tags, summary: 'One key', params, response: { 200: api.key, ...errors } } },
-    async (request) => {
-      const caller = callerOf(request);
-      return shownOne(portal, await visibleKey(store, caller, request.params.id), caller);
-    },
-  );
+  app.get('/api/v1/keys/:id', described('One key', { 200: api.key }, { params }), async (request) => {
+    const caller = callerOf(request);
+    return shownOne(portal, await visibleKey(store, caller, request.params.id), caller);
+  });
 
   app.patch(
     '/api/v1/keys/:id',
-    { schema: { tags, summary: 'Change a key', params, body: api.keyChange, response: { 200: api.key, ...errors } } },
+    described('Change a key', { 200: api.key }, { params, body: api.keyChange }),
     async (request) => {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);
@@ -84,15 +72,11 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/keys/:id/rotate',
-    {
-      schema: {
-        tags,
-        summary: 'Make a new key in place of this one, which expires after an overlap: only this answer has its text',
-        params,
-        body: api.keyRotation,
-        response: { 201: api.rotatedKey, ...errors },
-      },
-    },
+    described(
+      'Make a new key in place of this one, which expires after an overlap: only this answer has its text',
+      { 201: api.rotatedKey },
+      { params, body: api.keyRotation },
+    ),
     async (request, reply) => {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);
@@ -105,7 +89,7 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/keys/:id/revoke',
-    { schema: { tags, summary: 'Revoke a key for good', params, response: { 200: api.key, ...errors } } },
+    described('Revoke a key for good', { 200: api.key }, { params }),
     async (request) => {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);

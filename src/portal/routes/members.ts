@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { shownMember } from '../../books/core/shown.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/members.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { visibleWorkspace } from '../visible.ts';
 
-const tags = ['members'];
+const described = describing('members');
+
 const workspaceParam = z.string().meta({ description: 'Id or name of the workspace.' });
 const ofWorkspace = z.object({ id: workspaceParam });
 const params = z.object({ id: workspaceParam, member: z.string().meta({ description: 'Id of the membership.' }) });
@@ -17,14 +17,7 @@ const params = z.object({ id: workspaceParam, member: z.string().meta({ descript
 export function memberRoutes(app: App, { store, clock }: Portal): void {
   app.get(
     '/api/v1/workspaces/:id/members',
-    {
-      schema: {
-        tags,
-        summary: 'Members of a workspace, owners first',
-        params: ofWorkspace,
-        response: { 200: api.memberPage, ...errors },
-      },
-    },
+    described('Members of a workspace, owners first', { 200: api.memberPage }, { params: ofWorkspace }),
     async (request) => {
       const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
       return { data: (await store.listMembers(id)).map(shownMember), next_cursor: null };
@@ -33,16 +26,11 @@ export function memberRoutes(app: App, { store, clock }: Portal): void {
 
   app.post(
     '/api/v1/workspaces/:id/members',
-    {
-      schema: {
-        tags,
-        summary: 'Invite an address: the role holds from the first sign-in with it on',
-        description: 'No mail is sent.',
-        params: ofWorkspace,
-        body: api.newMember,
-        response: { 201: api.member, ...errors },
-      },
-    },
+    described(
+      'Invite an address: the role holds from the first sign-in with it on',
+      { 201: api.member },
+      { description: 'No mail is sent.', params: ofWorkspace, body: api.newMember },
+    ),
     async (request, reply) => {
       const caller = callerOf(request);
       const { id } = await visibleWorkspace(store, caller, request.params.id);
@@ -54,15 +42,7 @@ export function memberRoutes(app: App, { store, clock }: Portal): void {
 
   app.patch(
     '/api/v1/workspaces/:id/members/:member',
-    {
-      schema: {
-        tags,
-        summary: 'Change the role of an invited member',
-        params,
-        body: api.memberChange,
-        response: { 200: api.member, ...errors },
-      },
-    },
+    described('Change the role of an invited member', { 200: api.member }, { params, body: api.memberChange }),
     async (request) => {
       const caller = callerOf(request);
       const { id: workspaceId } = await visibleWorkspace(store, caller, request.params.id);
@@ -74,14 +54,7 @@ export function memberRoutes(app: App, { store, clock }: Portal): void {
 
   app.delete(
     '/api/v1/workspaces/:id/members/:member',
-    {
-      schema: {
-        tags,
-        summary: 'Remove an invited member, or withdraw the invitation',
-        params,
-        response: { 204: z.void(), ...errors },
-      },
-    },
+    described('Remove an invited member, or withdraw the invitation', { 204: z.void() }, { params }),
     async (request, reply) => {
       const caller = callerOf(request);
       const { id: workspaceId } = await visibleWorkspace(store, caller, request.params.id);

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { AuditEntry } from '../../books/core/administration.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/model-history.ts';
 import { callerOf } from '../authenticate.ts';
 import { modelsOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
+
+const described = describing('catalog');
 
 const dayMs = 86_400_000;
 const shownDays = 30;
@@ -16,14 +17,11 @@ const maxPrices = 100;
 export function modelHistoryRoutes(app: App, { store, catalog, clock }: Portal): void {
   app.get(
     '/api/v1/models/history',
-    {
-      schema: {
-        tags: ['catalog'],
-        summary: 'Prices and speed of a model over time',
-        querystring: api.modelHistoryQuery,
-        response: { 200: api.modelHistory, ...errors },
-      },
-    },
+    described(
+      'Prices and speed of a model over time',
+      { 200: api.modelHistory },
+      { querystring: api.modelHistoryQuery },
+    ),
     async (request) => {
       const model = request.query.model.toLowerCase();
       const isAdmin = callerOf(request).role === 'admin';

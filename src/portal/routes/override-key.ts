@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { errors } from '../answers.ts';
 import * as api from '../api/keys.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import { servicesOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
+
+const described = describing('keys');
 
 const params = z.object({ id: z.string().meta({ description: 'Id of the key.' }) });
 
@@ -13,16 +14,11 @@ const params = z.object({ id: z.string().meta({ description: 'Id of the key.' })
 export function overrideKeyRoutes(app: App, { overrides, clock }: Portal): void {
   app.post(
     '/api/v1/keys/:id/override',
-    {
-      schema: {
-        tags: ['keys'],
-        summary:
-          'Set the status of any key in an emergency, also of one that an object declares, and while the database is down',
-        params,
-        body: api.keyOverride,
-        response: { 200: api.overriddenKey, ...errors },
-      },
-    },
+    described(
+      'Set the status of any key in an emergency, also of one that an object declares, and while the database is down',
+      { 200: api.overriddenKey },
+      { params, body: api.keyOverride },
+    ),
     async (request) => {
       const { id } = request.params;
       const { status } = request.body;

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { messageOf } from '../../core/failure.ts';
 import { parseUsd } from '../../core/money.ts';
 import { portalSessionHeader, portalSessionName, portalSessionValue } from '../../gateway/core/portal-session.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/playground.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship, type Caller, provenIdentity } from '../callers.ts';
@@ -78,7 +77,6 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
               description: 'The answer of the gateway, unchanged.',
               content: { 'text/event-stream': { schema: z.string() }, 'application/json': { schema: z.unknown() } },
             },
-            ...errors,
           },
         },
       },

@@ -4,7 +4,7 @@ import { storyFromLedger, storyOfRefusal } from '../../telemetry/core/ledger-sto
 import { faultText, reasonOf } from '../../telemetry/core/request-reason.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../telemetry/core/story.ts';
-import { errors, pageAnswer } from '../answers.ts';
+import { pageAnswer } from '../answers.ts';
 import * as api from '../api/requests.ts';
 import { sees } from '../../books/core/rights.ts';
 import { callerOf } from '../authenticate.ts';
@@ -13,11 +13,12 @@ import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import type { PortalStore } from '../store-port.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { createRequestList, hiddenFromMembers, type ListFilter } from '../request-list.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
-const tags = ['requests'];
+const described = describing('requests');
+
 const params = z.object({
   id: z.string().max(200).meta({ description: 'Id of the request, or the `x-request-id` that its caller sent.' }),
 });
@@ -42,22 +43,20 @@ export function requestRoutes(app: App, portal: Portal): void {
 
   app.get(
     '/api/v1/requests',
-    {
-      schema: {
-        tags,
-        summary: 'Settled and refused requests, newest first; CSV with `Accept: text/csv`',
+    described(
+      'Settled and refused requests, newest first; CSV with `Accept: text/csv`',
+      {
+        200: jsonOrCsv(api.requestPage, {
+          description: 'The requests.',
+          csv: 'All requests, with the fields of JSON.',
+        }),
+      },
+      {
         description:
           'CSV has all requests of the filters. Of refused requests it has a row for each minute, key, model and code.',
         querystring: api.requestsQuery,
-        response: {
-          200: jsonOrCsv(api.requestPage, {
-            description: 'The requests.',
-            csv: 'All requests, with the fields of JSON.',
-          }),
-          ...errors,
-        },
       },
-    },
+    ),
     async (request, reply) => {
       const caller = callerOf(request);
       const { limit, cursor } = request.query;
@@ -72,7 +71,7 @@ export function requestRoutes(app: App, portal: Portal): void {
 
   app.get(
     '/api/v1/requests/:id',
-    { schema: { tags, summary: 'One request and its story', params, response: { 200: api.requestDetail, ...errors } } },
+    described('One request and its story', { 200: api.requestDetail }, { params }),
     async (request) => {
       const caller = callerOf(request);
       const { id } = request.params;

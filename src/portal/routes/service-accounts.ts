@@ -1,24 +1,22 @@
 import { sees } from '../../books/core/rights.ts';
 import { shownServiceAccount } from '../../books/core/shown.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/service-accounts.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Portal } from '../portal.ts';
 import { workspaceAsked } from '../visible.ts';
+
+const described = describing('service accounts');
 
 /** The service accounts that can call this API. The command line makes and revokes them. */
 export function serviceAccountRoutes(app: App, { store, clock }: Portal): void {
   app.get(
     '/api/v1/service-accounts',
-    {
-      schema: {
-        tags: ['service accounts'],
-        summary: 'Service accounts, newest first',
-        querystring: api.serviceAccountsQuery,
-        response: { 200: api.serviceAccountPage, ...errors },
-      },
-    },
+    described(
+      'Service accounts, newest first',
+      { 200: api.serviceAccountPage },
+      { querystring: api.serviceAccountsQuery },
+    ),
     async (request) => {
       const caller = callerOf(request);
       const found = await store.listServiceAccounts(await workspaceAsked(store, caller, request.query.workspace));

@@ -3,52 +3,40 @@ import type { Session } from '../../books/core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
 import { isSameSecret } from '../../core/internal-token.ts';
 import { allowsIn, accessRights, type RoleInWorkspace, seenBy } from '../../books/core/rights.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/session.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
 import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';
 import { adminTokenName, type Identity, identityOfSession } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { digestOf } from '../secrets.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { signInPath } from './oidc.ts';
+
+const described = describing('session');
 
 const noRoles: ReadonlyMap<string, RoleInWorkspace> = new Map();
 
 /** Signing in, the current session, and signing out. */
 export function sessionRoutes(app: App, portal: Portal): void {
-  app.get(
-    '/api/v1/sign-in',
-    {
-      schema: {
-        tags: ['session'],
-        summary: 'The ways to sign in',
-        security: [],
-        response: { 200: api.signInWays, ...errors },
-      },
-    },
-    () => {
-      const { oidc } = portal;
-      return {
-        token: true as const,
-        key: true as const,
-        oidc: oidc === undefined ? null : { name: oidc.name, url: signInPath },
-      };
-    },
-  );
+  app.get('/api/v1/sign-in', described('The ways to sign in', { 200: api.signInWays }, { security: [] }), () => {
+    const { oidc } = portal;
+    return {
+      token: true as const,
+      key: true as const,
+      oidc: oidc === undefined ? null : { name: oidc.name, url: signInPath },
+    };
+  });
 
   app.post(
     '/api/v1/session',
     {
       // Callers without a session send this body. The longest token with its JSON needs a quarter of the limit.
       bodyLimit: 4096,
-      schema: {
-        tags: ['session'],
-        summary: 'Sign in: the answer sets the cookie of the session',
-        security: [],
-        body: api.signIn,
-        response: { 201: api.session, ...errors },
-      },
+      ...described(
+        'Sign in: the answer sets the cookie of the session',
+        { 201: api.session },
+        { security: [], body: api.signIn },
+      ),
     },
     async (request, reply) => {
       const person = await recognize(portal, request.body);
@@ -58,21 +46,17 @@ export function sessionRoutes(app: App, portal: Portal): void {
     },
   );
 
-  app.get(
-    '/api/v1/session',
-    { schema: { tags: ['session'], summary: 'The current session', response: { 200: api.session, ...errors } } },
-    (request) => shown(portal, callerOf(request)),
+  app.get('/api/v1/session', described('The current session', { 200: api.session }, {}), (request) =>
+    shown(portal, callerOf(request)),
   );
 
   app.delete(
     '/api/v1/session',
-    {
-      schema: {
-        tags: ['session'],
-        summary: 'Sign out; 200 when the identity provider has a session to end as well',
-        response: { 200: api.signedOut, 204: z.void(), ...errors },
-      },
-    },
+    described(
+      'Sign out; 200 when the identity provider has a session to end as well',
+      { 200: api.signedOut, 204: z.void() },
+      {},
+    ),
     async (request, reply) => {
       const { session } = callerOf(request);
       if (session !== undefined) await leaveSession(portal, { request, reply }, session);

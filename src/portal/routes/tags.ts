@@ -1,28 +1,21 @@
 import { z } from 'zod';
 import { shownTagBudget } from '../../books/core/shown.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/tags.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { visibleWorkspace, workspaceAsked } from '../visible.ts';
 
-const tags = ['tags'];
+const described = describing('tags');
+
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
 
 /** Tags of requests, and their budgets. */
 export function tagRoutes(app: App, { store, clock }: Portal): void {
   app.get(
     '/api/v1/tags',
-    {
-      schema: {
-        tags,
-        summary: 'The names of tags',
-        querystring: api.tagNamesQuery,
-        response: { 200: api.tagNames, ...errors },
-      },
-    },
+    described('The names of tags', { 200: api.tagNames }, { querystring: api.tagNamesQuery }),
     async (request) => {
       const workspaceId = await workspaceAsked(store, callerOf(request), request.query.workspace);
       return { data: [...(await store.listTagNames(workspaceId))], next_cursor: null };
@@ -31,7 +24,7 @@ export function tagRoutes(app: App, { store, clock }: Portal): void {
 
   app.get(
     '/api/v1/workspaces/:id/tag-budgets',
-    { schema: { tags, summary: 'The budgets of tags', params, response: { 200: api.tagBudgets, ...errors } } },
+    described('The budgets of tags', { 200: api.tagBudgets }, { params }),
     async (request) => {
       const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
       return { data: (await store.listTagBudgets(id, clock.now())).map(shownTagBudget), next_cursor: null };
@@ -40,15 +33,7 @@ export function tagRoutes(app: App, { store, clock }: Portal): void {
 
   app.post(
     '/api/v1/workspaces/:id/tag-budgets',
-    {
-      schema: {
-        tags,
-        summary: 'Set the budget of a tag, or take it away',
-        params,
-        body: api.newTagBudget,
-        response: { 200: api.tagBudgets, ...errors },
-      },
-    },
+    described('Set the budget of a tag, or take it away', { 200: api.tagBudgets }, { params, body: api.newTagBudget }),
     async (request) => {
       const caller = callerOf(request);
       const { id } = await visibleWorkspace(store, caller, request.params.id);

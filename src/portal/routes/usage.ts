@@ -2,15 +2,16 @@ import type { z } from 'zod';
 import type { KeyLabel, LedgerFilter, UsageDimension, UsageLine } from '../../books/core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownUsage } from '../../books/core/shown.ts';
-import { errors } from '../answers.ts';
 import * as api from '../api/usage.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
 import { contentTypes, csvText, jsonOrCsv, wantsCsv } from '../csv.ts';
 import type { Portal } from '../portal.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
+
+const described = describing('usage');
 
 /** Usage and its cost, from the rollups. */
 export function usageRoutes(app: App, portal: Portal): void {
@@ -18,19 +19,17 @@ export function usageRoutes(app: App, portal: Portal): void {
 
   app.get(
     '/api/v1/usage',
-    {
-      schema: {
-        tags: ['usage'],
-        summary: 'Sums of usage; CSV with `Accept: text/csv`',
+    described(
+      'Sums of usage; CSV with `Accept: text/csv`',
+      {
+        200: jsonOrCsv(api.usageReport, { description: 'The usage.', csv: 'All lines, with the fields of JSON.' }),
+      },
+      {
         description:
           '`Accept` selects the type: the greater weight, of equal ones the first. JSON for `*/*`, for other types, and without the header.',
         querystring: api.usageQuery,
-        response: {
-          200: jsonOrCsv(api.usageReport, { description: 'The usage.', csv: 'All lines, with the fields of JSON.' }),
-          ...errors,
-        },
       },
-    },
+    ),
     async (request, reply) => {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);

@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { workspaceFields } from '../../core/account.ts';
 import { seenBy } from '../../books/core/rights.ts';
-import { errors } from '../answers.ts';
 import { valuesOfBody } from '../api/account-shapes.ts';
 import { pageQuery } from '../api/values.ts';
 import * as api from '../api/workspaces.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../app.ts';
+import { type App, describing } from '../app.ts';
 import { visibleWorkspace } from '../visible.ts';
 import { workspaceObject, workspaceObjects } from '../workspace-objects.ts';
 
-const tags = ['workspaces'];
+const described = describing('workspaces');
+
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
 
 /** Workspaces with their balances and limits. */
@@ -21,14 +21,7 @@ export function workspaceRoutes(app: App, portal: Portal): void {
 
   app.get(
     '/api/v1/workspaces',
-    {
-      schema: {
-        tags,
-        summary: 'Workspaces by name',
-        querystring: pageQuery,
-        response: { 200: api.workspacePage, ...errors },
-      },
-    },
+    described('Workspaces by name', { 200: api.workspacePage }, { querystring: pageQuery }),
     async (request) => {
       const { limit, cursor } = request.query;
       const page = await store.pageOfWorkspaces({ limit, cursor }, seenBy(callerOf(request).grant));
@@ -38,14 +31,7 @@ export function workspaceRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/workspaces',
-    {
-      schema: {
-        tags,
-        summary: 'Make a workspace',
-        body: api.newWorkspace,
-        response: { 201: api.workspace, ...errors },
-      },
-    },
+    described('Make a workspace', { 201: api.workspace }, { body: api.newWorkspace }),
     async (request, reply) => {
       const { name, credit, ...body } = request.body;
       const by = authorship(callerOf(request), clock.now());
@@ -54,23 +40,17 @@ export function workspaceRoutes(app: App, portal: Portal): void {
     },
   );
 
-  app.get(
-    '/api/v1/workspaces/:id',
-    { schema: { tags, summary: 'One workspace', params, response: { 200: api.workspace, ...errors } } },
-    async (request) => workspaceObject(store, await visibleWorkspace(store, callerOf(request), request.params.id)),
+  app.get('/api/v1/workspaces/:id', described('One workspace', { 200: api.workspace }, { params }), async (request) =>
+    workspaceObject(store, await visibleWorkspace(store, callerOf(request), request.params.id)),
   );
 
   app.patch(
     '/api/v1/workspaces/:id',
-    {
-      schema: {
-        tags,
-        summary: 'Suspend or resume a workspace, or change its limits',
-        params,
-        body: api.workspaceChange,
-        response: { 200: api.workspace, ...errors },
-      },
-    },
+    described(
+      'Suspend or resume a workspace, or change its limits',
+      { 200: api.workspace },
+      { params, body: api.workspaceChange },
+    ),
     async (request) => {
       const wanted = valuesOfBody(workspaceFields, request.body);
       const caller = callerOf(request);
