@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { backendSpec } from './resources/backend.ts';
 import { intOrStringKey } from './resources/fields.ts';
 import { modelSpec } from './resources/model.ts';
-import { age, condition, type CustomResource, messageOf } from './printer-columns.ts';
+import { age, column, condition, type CustomResource, messageOf } from './printer-columns.ts';
 import { accountResources } from './account-resources.ts';
 import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
 import { isObject } from '../../core/json.ts';
@@ -45,35 +45,18 @@ const backend: CustomResource = {
   status: backendStatus,
   conditions: backendConditions,
   columns: [
-    { name: 'Engine', type: 'string', description: 'Kind of the engine.', jsonPath: '.spec.engine' },
-    {
-      name: 'Host',
-      type: 'string',
-      description: 'Host of the engine (of several the first), the Service, or the InferencePool.',
-      jsonPath: `${anySource}..['name','host']`,
-    },
-    {
-      name: 'Port',
-      type: 'string',
-      description: 'Port of the engine; empty for an InferencePool, which has its own.',
-      jsonPath: `${anySource}..port`,
-    },
-    {
-      name: 'Endpoints',
-      type: 'string',
-      description: 'Healthy endpoints, and all endpoints.',
-      jsonPath: '.status.endpoints.summary',
-    },
+    column('Engine', '.spec.engine', 'Kind of the engine.'),
+    column(
+      'Host',
+      `${anySource}..['name','host']`,
+      'Host of the engine (of several the first), the Service, or the InferencePool.',
+    ),
+    column('Port', `${anySource}..port`, 'Port of the engine; empty for an InferencePool, which has its own.'),
+    column('Endpoints', '.status.endpoints.summary', 'Healthy endpoints, and all endpoints.'),
     condition('Healthy', 'Whether the engine answers.'),
     condition('Programmed', 'Whether every Envoy has this version.'),
     condition('Accepted', 'Whether the object makes sense.', 1),
-    {
-      name: 'TLS',
-      type: 'string',
-      description: 'How the connection is secured.',
-      jsonPath: '.spec.tls.mode',
-      priority: 1,
-    },
+    column('TLS', '.spec.tls.mode', 'How the connection is secured.', { priority: 1 }),
     messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
     messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
     age,
@@ -92,21 +75,16 @@ const model: CustomResource = {
   status: modelStatus,
   conditions: modelConditions,
   columns: [
-    { name: 'Id', type: 'string', description: 'The id that callers pass as model.', jsonPath: '.spec.id' },
+    column('Id', '.spec.id', 'The id that callers pass as model.'),
     condition('Listed', 'Whether the catalog shows it.'),
-    {
-      name: 'Routes',
-      type: 'string',
-      description: 'Routes ready, of those named.',
-      jsonPath: '.status.routes.summary',
-    },
-    { name: 'Prompt', type: 'string', description: 'USD per prompt token.', jsonPath: '.spec.pricing.prompt' },
-    { name: 'Completion', type: 'string', description: 'USD per output token.', jsonPath: '.spec.pricing.completion' },
-    { name: 'Context', type: 'integer', description: 'Context window, tokens.', jsonPath: '.spec.contextLength' },
+    column('Routes', '.status.routes.summary', 'Routes ready, of those named.'),
+    column('Prompt', '.spec.pricing.prompt', 'USD per prompt token.'),
+    column('Completion', '.spec.pricing.completion', 'USD per output token.'),
+    column('Context', '.spec.contextLength', 'Context window, tokens.', { type: 'integer' }),
     condition('Accepted', 'Whether the object makes sense.', 1),
     condition('Servable', 'Whether a request can be served.', 1),
     // A text, because `kubectl` shows a date as the time since then, which means nothing for a future date.
-    { name: 'Retires', type: 'string', description: 'When it leaves.', jsonPath: '.status.retireAt', priority: 1 },
+    column('Retires', '.status.retireAt', 'When it leaves.', { priority: 1 }),
     messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
     messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
     age,

@@ -26,24 +26,24 @@ export interface CustomResource {
   readonly selectable: readonly string[];
 }
 
-export const age: PrinterColumn = {
-  name: 'Age',
-  type: 'date',
-  jsonPath: '.metadata.creationTimestamp',
-  description: 'Time since the object was made.',
-};
+/** A column that shows a field, as a text unless `how` has another type. */
+export function column(
+  name: string,
+  jsonPath: string,
+  description: string,
+  how: Partial<Pick<PrinterColumn, 'type' | 'priority'>> = {},
+): PrinterColumn {
+  return { name, type: 'string', description, jsonPath, ...how };
+}
 
 /** A column that shows the status of a condition. */
 export function condition(type: string, description: string, priority?: 1): PrinterColumn {
   const jsonPath = `.status.conditions[?(@.type=="${type}")].status`;
-  return { name: type, type: 'string', description, jsonPath, ...(priority && { priority }) };
+  return column(type, jsonPath, description, priority && { priority });
 }
 
 /** A column for `-o wide` with the message of a condition. */
-export const messageOf = (type: string, name: string, description: string): PrinterColumn => ({
-  name,
-  type: 'string',
-  description,
-  priority: 1,
-  jsonPath: `.status.conditions[?(@.type=="${type}")].message`,
-});
+export const messageOf = (type: string, name: string, description: string): PrinterColumn =>
+  column(name, `.status.conditions[?(@.type=="${type}")].message`, description, { priority: 1 });
+
+export const age = column('Age', '.metadata.creationTimestamp', 'Time since the object was made.', { type: 'date' });
