@@ -4,17 +4,10 @@ import { isObject } from '../../core/json.ts';
 import { fieldPath } from '../../core/failure.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { expectation, faultsOf, type SchemaFault } from '../core/schema-faults.ts';
-import {
-  type ApiKeyResource,
-  apiKeySchema,
-  type CreditResource,
-  creditSchema,
-  type WorkspaceResource,
-  workspaceSchema,
-} from './resources/accounts.ts';
-import { type BackendResource, backendSchema } from './resources/backend.ts';
+import { apiKeySchema, creditSchema, workspaceSchema } from './resources/accounts.ts';
+import { backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelResource, modelSchema } from './resources/model.ts';
-import { type ConfigMapObject, configMapSchema, type SecretObject, secretSchema } from './resources/secret.ts';
+import { configMapSchema, secretSchema } from './resources/secret.ts';
 
 /** The value of an object that passed its schema, and the object itself, for messages to its author. */
 export interface Read<Value> {
@@ -27,15 +20,24 @@ interface ReadModel extends Read<ModelResource> {
   readonly routeIndexes: readonly number[];
 }
 
-export type ReadResult =
-  | { readonly kind: 'Backend'; readonly read: Read<BackendResource>; readonly problems: readonly CatalogProblem[] }
-  | { readonly kind: 'Model'; readonly read: ReadModel; readonly problems: readonly CatalogProblem[] }
-  | { readonly kind: 'Secret'; readonly read: Read<SecretObject>; readonly problems: readonly CatalogProblem[] }
-  | { readonly kind: 'ConfigMap'; readonly read: Read<ConfigMapObject>; readonly problems: readonly CatalogProblem[] }
-  | { readonly kind: 'Workspace'; readonly read: Read<WorkspaceResource>; readonly problems: readonly CatalogProblem[] }
-  | { readonly kind: 'ApiKey'; readonly read: Read<ApiKeyResource>; readonly problems: readonly CatalogProblem[] }
-  | { readonly kind: 'Credit'; readonly read: Read<CreditResource>; readonly problems: readonly CatalogProblem[] }
-  | { readonly kind: 'bad'; readonly object: CatalogObject; readonly problems: readonly CatalogProblem[] };
+/** The schemas of the kinds that are read as a whole: one fault refuses the object. */
+const schemas = {
+  Backend: backendSchema,
+  Secret: secretSchema,
+  ConfigMap: configMapSchema,
+  Workspace: workspaceSchema,
+  ApiKey: apiKeySchema,
+  Credit: creditSchema,
+};
+type WholeKind = keyof typeof schemas;
+
+interface Values extends Record<'Model', ReadModel>, WholeValues {}
+type WholeValues = { readonly [Kind in WholeKind]: Read<z.output<(typeof schemas)[Kind]>> };
+
+export type ReadResult = { readonly problems: readonly CatalogProblem[] } & (
+  | { [Kind in keyof Values]: { readonly kind: Kind; readonly read: Values[Kind] } }[keyof Values]
+  | { readonly kind: 'bad'; readonly object: CatalogObject }
+);
 
 type Kind = Exclude<ReadResult['kind'], 'bad'>;
 
@@ -72,40 +74,19 @@ function read(object: CatalogObject): ReadResult {
   }
   const kind = kinds.find((name) => name === value['kind']);
   const meant = typeof value['kind'] === 'string' ? didYouMean(value['kind'], kinds) : '';
-  switch (kind) {
-    case 'Backend': {
-      const parsed = parse(backendSchema, value);
-      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
-    }
-    case 'Workspace': {
-      const parsed = parse(workspaceSchema, value);
-      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
-    }
-    case 'ApiKey': {
-      const parsed = parse(apiKeySchema, value);
-      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
-    }
-    case 'Credit': {
-      const parsed = parse(creditSchema, value);
-      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
-    }
-    case 'Secret': {
-      const parsed = parse(secretSchema, value);
-      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
-    }
-    case 'ConfigMap': {
-      const parsed = parse(configMapSchema, value);
-      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
-    }
-    case 'Model': {
-      const parsed = parseModel(value);
-      if (parsed.value === undefined) return bad(parsed.faults);
-      const read = { object, value: parsed.value, routeIndexes: parsed.routeIndexes };
-      return { kind, read, problems: problemsIn(object, parsed.faults) };
-    }
-    case undefined:
-      return bad([{ path: ['kind'], message: `expected ${kinds.join(' or ')} with this apiVersion${meant}` }]);
+  if (kind === undefined) {
+    return bad([{ path: ['kind'], message: `expected ${kinds.join(' or ')} with this apiVersion${meant}` }]);
   }
+  if (kind === 'Model') {
+    const parsed = parseModel(value);
+    if (parsed.value === undefined) return bad(parsed.faults);
+    const read = { object, value: parsed.value, routeIndexes: parsed.routeIndexes };
+    return { kind, read, problems: problemsIn(object, parsed.faults) };
+  }
+  const parsed = parse(schemas[kind], value);
+  if (!parsed.ok) return bad(parsed.faults);
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the schema is that of the kind
+  return { kind, read: { object, value: parsed.value }, problems: [] } as ReadResult;
 }
 
 type Parsed<Value> =

@@ -3,7 +3,7 @@ import { keyFields, workspaceFields } from '../../../core/account.ts';
 import { defaultThresholds } from '../../../core/alert.ts';
 import { defaultLimits, listBounds } from '../../../core/limits.ts';
 import { count, signedUsd, specShape, thresholds, usd } from './account-spec.ts';
-import { immutable, metadata, objectName, shaped, text, withRules } from './fields.ts';
+import { immutable, resource, objectName, shaped, text, withRules } from './fields.ts';
 
 // The specs of `Workspace`, `ApiKey` and `Credit`, the objects that declare accounts.
 
@@ -128,18 +128,6 @@ export const creditSpec = immutable(
   'cannot change, because a Credit is booked once; make another Credit',
 );
 
-const object = <Kind extends string, Spec extends z.ZodType>(kind: Kind, spec: Spec) =>
-  z.strictObject({
-    apiVersion: z.literal('weir.dev/v1alpha1'),
-    kind: z.literal(kind),
-    metadata,
-    spec,
-    status: z.unknown().optional(),
-  });
-
-export const workspaceSchema = object('Workspace', workspaceSpec);
-export const apiKeySchema = object('ApiKey', apiKeySpec);
-export const creditSchema = object('Credit', creditSpec);
-export type WorkspaceResource = z.output<typeof workspaceSchema>;
-export type ApiKeyResource = z.output<typeof apiKeySchema>;
-export type CreditResource = z.output<typeof creditSchema>;
+export const workspaceSchema = resource('Workspace', workspaceSpec);
+export const apiKeySchema = resource('ApiKey', apiKeySpec);
+export const creditSchema = resource('Credit', creditSpec);

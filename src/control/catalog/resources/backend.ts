@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { engineNames } from '../../../core/engine-name.ts';
 import { credentials, eachOnce, headers, query, requests, timeouts } from './backend-requests.ts';
-import { intOrString, metadata, shaped, withRules } from './fields.ts';
+import { intOrString, resource, shaped, withRules } from './fields.ts';
 import { configMapRef, keyPairRef, secretRef } from './secret.ts';
 
 const hostText = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$|^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$/;
@@ -260,11 +260,5 @@ export const backendSpec = withRules(specFields, [
 ]);
 export type BackendSpec = z.output<typeof backendSpec>;
 
-export const backendSchema = z.strictObject({
-  apiVersion: z.literal('weir.dev/v1alpha1'),
-  kind: z.literal('Backend'),
-  metadata,
-  spec: backendSpec,
-  status: z.unknown().optional(),
-});
+export const backendSchema = resource('Backend', backendSpec);
 export type BackendResource = z.output<typeof backendSchema>;

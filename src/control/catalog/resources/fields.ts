@@ -149,3 +149,13 @@ export const metadata = z.strictObject({
   ownerReferences: z.unknown().optional(),
   managedFields: z.unknown().optional(),
 });
+
+/** A whole object of a kind of ours. */
+export const resource = <Kind extends string, Spec extends z.ZodType>(kind: Kind, spec: Spec) =>
+  z.strictObject({
+    apiVersion: z.literal('weir.dev/v1alpha1'),
+    kind: z.literal(kind),
+    metadata,
+    spec,
+    status: z.unknown().optional(),
+  });

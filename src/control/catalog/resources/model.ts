@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { capabilities } from './capabilities.ts';
-import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
+import { immutable, instant, resource, objectName, shaped, text, withRules } from './fields.ts';
 import { cacheSharings, modalities, reasoningModes } from '../../../core/catalog.ts';
 import { reasoningEfforts } from '../../../core/request.ts';
 
@@ -244,11 +244,5 @@ export const modelSpec = withRules(modelFields, [
 ]);
 export type ModelSpec = z.output<typeof modelSpec>;
 
-export const modelSchema = z.strictObject({
-  apiVersion: z.literal('weir.dev/v1alpha1'),
-  kind: z.literal('Model'),
-  metadata,
-  spec: modelSpec,
-  status: z.unknown().optional(),
-});
+export const modelSchema = resource('Model', modelSpec);
 export type ModelResource = z.output<typeof modelSchema>;
