@@ -1,5 +1,5 @@
 import type { CatalogObject, Model } from '../../core/catalog.ts';
-import { isObject } from '../../core/json.ts';
+import { metadataOf } from '../core/raw-object.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 
 interface ClaimedAliases {
@@ -42,8 +42,7 @@ export function claimAliases({ models, owners, declared }: AliasClaims): Claimed
 }
 
 /** When an object was created, milliseconds since the epoch; 0 if that is unknown, as for objects in a folder. */
-export function createdAt({ value }: CatalogObject): number {
-  const metadata = isObject(value) ? value['metadata'] : undefined;
-  const created = isObject(metadata) ? metadata['creationTimestamp'] : undefined;
+export function createdAt(object: CatalogObject): number {
+  const { creationTimestamp: created } = metadataOf(object);
   return (typeof created === 'string' && Date.parse(created)) || 0;
 }

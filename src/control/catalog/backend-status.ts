@@ -12,7 +12,14 @@ import {
   failuresInARow,
 } from '../../core/observed-catalog.ts';
 import type { BackendConditionType } from './resources/status.ts';
-import { faultsText, replicaNames, type Statement, type StatusFacts, type StatusParts } from './conditions.ts';
+import {
+  faultsText,
+  replicaNames,
+  type Statement,
+  statementsOf,
+  type StatusFacts,
+  type StatusParts,
+} from './conditions.ts';
 import { createRemembered } from './remember.ts';
 import type { ObjectResult } from './compile.ts';
 
@@ -57,39 +64,34 @@ interface BackendFacts {
 type BackendStatement = Statement<BackendConditionType>;
 
 function accepted({ result: { state, problems } }: BackendFacts): BackendStatement {
-  const type = 'Accepted';
-  if (state === 'accepted') return { type, status: 'True', reason: 'Accepted', message: '' };
+  const { isTrue, isFalse } = statementsOf('Accepted');
+  if (state === 'accepted') return isTrue('Accepted');
   const [first] = problems;
   const reasons = { invalid: 'Invalid', 'name-conflict': 'NameTaken', reference: 'SecretNotUsable' } as const;
-  return { type, status: 'False', reason: reasons[first?.cause ?? 'invalid'], message: faultsText(problems) };
+  return isFalse(reasons[first?.cause ?? 'invalid'], faultsText(problems));
 }
 
 function programmed({ result, backend, replicas }: BackendFacts): BackendStatement {
-  const type = 'Programmed';
-  if (backend === undefined) {
-    const message = 'Envoy gets it once it is accepted';
-    return { type, status: 'False', reason: 'NotAccepted', message };
-  }
-  if (result.state === 'kept') {
-    const message = 'Envoy has the last version that was good';
-    return { type, status: 'False', reason: 'LastGoodServes', message };
-  }
+  const { isTrue, isFalse } = statementsOf('Programmed');
+  if (backend === undefined) return isFalse('NotAccepted', 'Envoy gets it once it is accepted');
+  if (result.state === 'kept') return isFalse('LastGoodServes', 'Envoy has the last version that was good');
   const refusalAt = ({ backends }: ObservedCatalog): string | undefined => backends.get(backend.name)?.refused;
   const refusing = replicas.filter((replica) => refusalAt(replica) !== undefined);
   const [refusal] = refusing;
   if (refusal !== undefined) {
-    const message = `refused by the Envoy of ${replicaNames(refusing)}: ${refusalAt(refusal) ?? ''}`;
-    return { type, status: 'False', reason: 'EnvoyRefused', message };
+    return isFalse('EnvoyRefused', `refused by the Envoy of ${replicaNames(refusing)}: ${refusalAt(refusal) ?? ''}`);
   }
   const lagging = replicas.filter((replica) => !hasBackend(replica, backend));
   if (lagging.length > 0) {
-    const message = `not in the Envoy of ${replicaNames(lagging)} yet (${lagging.length} of ${replicas.length})`;
-    return { type, status: 'False', reason: 'Lagging', message };
+    return isFalse(
+      'Lagging',
+      `not in the Envoy of ${replicaNames(lagging)} yet (${lagging.length} of ${replicas.length})`,
+    );
   }
   const [fault] = replicas.flatMap((replica) => sourceFault(backend, endpointsAt(replica, backend)) ?? []);
-  if (fault !== undefined) return { type, status: 'False', ...fault };
+  if (fault !== undefined) return isFalse(fault.reason, fault.message);
   const everywhere = replicas.length === 1 ? 'in Envoy' : `in the Envoy of all ${replicas.length} replicas`;
-  return { type, status: 'True', reason: 'Programmed', message: everywhere };
+  return isTrue('Programmed', everywhere);
 }
 
 /**
@@ -144,12 +146,10 @@ interface Trouble {
 }
 
 function healthy(facts: BackendFacts, counts: MergedCounts | undefined): BackendStatement {
-  const type = 'Healthy';
+  const { isTrue, isFalse, isUnknown } = statementsOf('Healthy');
   const { backend, routes } = facts;
   const replicas = knowing(facts);
-  if (backend === undefined || replicas.length === 0) {
-    return { type, status: 'Unknown', reason: 'NotProgrammed', message: 'no Envoy has it yet' };
-  }
+  if (backend === undefined || replicas.length === 0) return isUnknown('NotProgrammed', 'no Envoy has it yet');
   const seenBy = (some: readonly ObservedCatalog[]): string =>
     some.length < replicas.length ? ` (seen by ${replicaNames(some)})` : '';
   const troubles = replicas.flatMap((replica) => {
@@ -159,26 +159,28 @@ function healthy(facts: BackendFacts, counts: MergedCounts | undefined): Backend
   const [first] = troubles;
   if (first !== undefined) {
     const message = first.message + seenBy(troubles.map(({ replica }) => replica));
-    return { type, status: 'False', reason: first.reason, message };
+    return isFalse(first.reason, message);
   }
   if (counts !== undefined && counts.healthy < counts.total) {
     const seeing = replicas.filter((replica) => isIncomplete(endpointsAt(replica, backend)));
     const failing = seeing.flatMap((replica) => endpointsAt(replica, backend)?.failing ?? []);
-    const message = `${counts.healthy} of ${counts.total} endpoints${namesOf(failing, counts)}${seenBy(seeing)}`;
-    return { type, status: 'True', reason: 'SomeEndpointsFail', message };
+    return isTrue(
+      'SomeEndpointsFail',
+      `${counts.healthy} of ${counts.total} endpoints${namesOf(failing, counts)}${seenBy(seeing)}`,
+    );
   }
   const differs = replicas
     .map(({ backends }) => backends.get(backend.name)?.differs)
     .find((text) => text !== undefined);
-  if (differs !== undefined) return { type, status: 'True', reason: 'DiffersFromManifest', message: differs };
+  if (differs !== undefined) return isTrue('DiffersFromManifest', differs);
   // Without a health check, the only evidence is that something was answered.
   if (backend.cluster.healthCheck === undefined) {
     if (replicas.every(({ backends }) => backends.get(backend.name)?.isUntried === true)) {
-      return { type, status: 'Unknown', reason: 'NotTried', message: 'no request or probe has been answered yet' };
+      return isUnknown('NotTried', 'no request or probe has been answered yet');
     }
-    return { type, status: 'True', reason: 'NothingFailed', message: 'no health check is declared' };
+    return isTrue('NothingFailed', 'no health check is declared');
   }
-  return { type, status: 'True', reason: 'HealthCheckPassed', message: '' };
+  return isTrue('HealthCheckPassed');
 }
 
 function isIncomplete(endpoints: ObservedEndpoints | undefined): boolean {

@@ -8,6 +8,7 @@ import { comparableText, isObject } from '../../core/json.ts';
 import { createRemembered } from './remember.ts';
 import type { ConfigMapObject } from './resources/secret.ts';
 import { asSecret, referencesIn, referredSecrets } from './secrets.ts';
+import { kindOf, modelIdOf, nameOf } from '../core/raw-object.ts';
 
 /**
  * The cause of a problem. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or
@@ -201,15 +202,13 @@ function compileModels(
 
 /** The name of an object that failed its schema but has a kind and a name. */
 function rawName(result: ReadResult, kind: string): readonly string[] {
-  if (result.kind !== 'bad' || !isObject(result.object.value)) return [];
-  const { kind: given, metadata } = result.object.value;
-  return given === kind && isObject(metadata) && typeof metadata['name'] === 'string' ? [metadata['name']] : [];
+  const name = result.kind === 'bad' && kindOf(result.object) === kind ? nameOf(result.object) : undefined;
+  return name === undefined ? [] : [name];
 }
 
 function rawId(result: ReadResult): readonly string[] {
-  if (rawName(result, 'Model').length === 0 || result.kind !== 'bad' || !isObject(result.object.value)) return [];
-  const { spec } = result.object.value;
-  return isObject(spec) && typeof spec['id'] === 'string' ? [spec['id']] : [];
+  const id = rawName(result, 'Model').length > 0 ? modelIdOf(objectOf(result)) : undefined;
+  return id === undefined ? [] : [id];
 }
 
 interface UniqueOptions<Item> {

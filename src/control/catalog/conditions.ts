@@ -29,6 +29,17 @@ export type Statement<Type extends string = string> = Readonly<
   Pick<Condition, 'status' | 'reason' | 'message'> & { type: Type }
 >;
 
+/** The statements about one condition. */
+export function statementsOf<Type extends string>(type: Type) {
+  const of =
+    (status: Condition['status']) =>
+    (reason: string, message = ''): Statement<Type> => ({ type, status, reason, message });
+  return { isTrue: of('True'), isFalse: of('False'), isUnknown: of('Unknown') };
+}
+
+/** The object makes sense as it is. */
+export const accepted: Statement<'Accepted'> = statementsOf('Accepted').isTrue('Accepted');
+
 /** Names the fields at fault, each with what was expected there. */
 export function faultsText(problems: readonly ObjectProblem[]): string {
   return problems

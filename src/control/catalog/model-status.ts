@@ -10,11 +10,12 @@ import {
   instantText,
   replicaNames,
   type Statement,
+  statementsOf,
   type StatusFacts,
   type StatusParts,
 } from './conditions.ts';
 import { type Notice, noticeFor, waiverAnnotation } from './notice.ts';
-import { isObject } from '../../core/json.ts';
+import { backendsOf, modelIdOf } from '../core/raw-object.ts';
 import type { ModelConditionType } from './resources/status.ts';
 
 /**
@@ -26,7 +27,8 @@ export function modelStatus(object: KubeObject, { compilation, replicas, now }: 
   const notice = noticeFor(object, now);
   const hasLeft = notice !== undefined && notice.leavesAt <= now;
   if (result === undefined && !hasLeft) return undefined;
-  const { id, backends } = specOf(object);
+  const id = modelIdOf(object.declared);
+  const backends = backendsOf(object.declared);
   const serves = result !== undefined && result.state !== 'refused';
   const model = serves && id !== undefined ? compilation.snapshot.models.get(id) : undefined;
   const facts: ModelFacts = { id, result, model, backends, notice, replicas, now };
@@ -46,16 +48,6 @@ export function modelStatus(object: KubeObject, { compilation, replicas, now }: 
   };
 }
 
-/** The fields that the status needs of a spec, which may break the rules of its kind. */
-function specOf({ declared }: KubeObject): { readonly id: string | undefined; readonly backends: readonly string[] } {
-  const spec = isObject(declared.value) && isObject(declared.value['spec']) ? declared.value['spec'] : {};
-  const routes: readonly unknown[] = Array.isArray(spec['routes']) ? spec['routes'] : [];
-  return {
-    id: typeof spec['id'] === 'string' ? spec['id'] : undefined,
-    backends: routes.map((route) => (isObject(route) ? String(route['backend']) : '')),
-  };
-}
-
 interface ModelFacts {
   /** `spec.id`, where it is a text. */
   readonly id: string | undefined;
@@ -64,7 +56,7 @@ interface ModelFacts {
   /** The Model in the snapshot; undefined if the snapshot has no version of it. */
   readonly model: Model | undefined;
   /** Names of the backends of `spec.routes`, in its order. */
-  readonly backends: readonly string[];
+  readonly backends: readonly (string | undefined)[];
   readonly notice: Notice | undefined;
   readonly replicas: readonly ObservedCatalog[];
   readonly now: number;
@@ -73,24 +65,23 @@ interface ModelFacts {
 type ModelStatement = Statement<ModelConditionType>;
 
 function accepted({ result, model, backends }: ModelFacts): ModelStatement {
-  const type = 'Accepted';
+  const { isTrue, isFalse } = statementsOf('Accepted');
   const own = ownProblems(result);
   if (own.length === 0) {
     const message = model === undefined ? '' : undividedText(model, backends);
-    return { type, status: 'True', reason: message === '' ? 'Accepted' : 'CacheNotDivided', message };
+    return isTrue(message === '' ? 'Accepted' : 'CacheNotDivided', message);
   }
   // Bad routes and taken aliases are left out. The Model is still accepted.
   if (result?.state === 'accepted') {
     const isAlias = own.every(({ problem: { field } }) => field.startsWith('spec.aliases'));
-    const reason = isAlias ? 'SomeAliasesRefused' : 'SomeRoutesRefused';
-    return { type, status: 'True', reason, message: faultsText(own) };
+    return isTrue(isAlias ? 'SomeAliasesRefused' : 'SomeRoutesRefused', faultsText(own));
   }
-  const reason = own.some(({ cause }) => cause === 'name-conflict') ? 'IdTaken' : 'Invalid';
-  return { type, status: 'False', reason, message: faultsText(own) };
+  const isTaken = own.some(({ cause }) => cause === 'name-conflict');
+  return isFalse(isTaken ? 'IdTaken' : 'Invalid', faultsText(own));
 }
 
 /** Names the routes whose engines share their prefix cache among all workspaces, although the model forbids it. Empty: none. */
-function undividedText({ cacheSharing, routes }: Model, backends: readonly string[]): string {
+function undividedText({ cacheSharing, routes }: Model, backends: ModelFacts['backends']): string {
   if (cacheSharing === 'All') return '';
   const undivided = routes.filter(({ backend }) => engines[backend.engine].cacheSalt !== true && !isProvider(backend));
   if (undivided.length === 0) return '';
@@ -158,47 +149,43 @@ function routeFault({ id, backend }: Route, replica: ObservedCatalog): RouteFaul
 }
 
 function servability({ result, model, notice, replicas, now }: ModelFacts, routes: ReadyRoutes): ModelStatement {
-  const type = 'Servable';
+  const { isTrue, isFalse } = statementsOf('Servable');
   if (notice !== undefined && notice.leavesAt <= now) {
-    return { type, status: 'False', reason: 'Left', message: `left the catalog at ${instantText(notice.leavesAt)}` };
+    return isFalse('Left', `left the catalog at ${instantText(notice.leavesAt)}`);
   }
   const references = (result?.problems ?? []).filter(({ cause }) => cause === 'reference');
   if (model === undefined) {
-    if (references.length === 0) {
-      return { type, status: 'False', reason: 'NotAccepted', message: 'nothing of it serves until it is accepted' };
-    }
-    return { type, status: 'False', reason: 'BackendNotUsable', message: faultsText(references) };
+    if (references.length === 0) return isFalse('NotAccepted', 'nothing of it serves until it is accepted');
+    return isFalse('BackendNotUsable', faultsText(references));
   }
   const reasons = [...references.map((problem) => faultsText([problem])), ...routes.others].join('; ');
   if (routes.without.length > 0) {
     const by = routes.without.length < replicas.length ? ` (in ${replicaNames(routes.without)})` : '';
-    return { type, status: 'False', reason: 'NoRouteReady', message: `${reasons}${by}` };
+    return isFalse('NoRouteReady', `${reasons}${by}`);
   }
   if (result?.state === 'kept') {
-    const message = `the last version that was good serves; ${faultsText(result.problems)}`;
-    return { type, status: 'True', reason: 'LastGoodServes', message };
+    return isTrue('LastGoodServes', `the last version that was good serves; ${faultsText(result.problems)}`);
   }
   if (routes.onTrial.length > 0) {
     const by = routes.onTrial.length < replicas.length ? ` (in ${replicaNames(routes.onTrial)})` : '';
-    const message = `${reasons}; no request came in the last minute, and the next one finds out${by}`;
-    return { type, status: 'True', reason: 'OnTrial', message };
+    return isTrue('OnTrial', `${reasons}; no request came in the last minute, and the next one finds out${by}`);
   }
   if (reasons !== '' && routes.ready.length > 0 && routes.ready.every(isStandby)) {
-    return { type, status: 'True', reason: 'StandbyReady', message: `only routes of weight 0 are ready; ${reasons}` };
+    return isTrue('StandbyReady', `only routes of weight 0 are ready; ${reasons}`);
   }
-  if (reasons !== '') return { type, status: 'True', reason: 'SomeRoutesReady', message: reasons };
-  return { type, status: 'True', reason: 'RoutesReady', message: '' };
+  if (reasons !== '') return isTrue('SomeRoutesReady', reasons);
+  return isTrue('RoutesReady');
 }
 
 function priced({ result, model }: ModelFacts): ModelStatement {
-  const type = 'Priced';
+  const { isTrue, isFalse } = statementsOf('Priced');
   const faults = ownProblems(result).filter(({ problem: { field } }) => /^spec\.pricing\b/.test(field));
   const charged = model === undefined ? '' : pricesText(model);
   if (faults.length > 0) {
     const still = model === undefined ? '' : `; charged as before: ${charged}`;
-    return { type, status: 'False', reason: 'Invalid', message: faultsText(faults) + still };
+    return isFalse('Invalid', faultsText(faults) + still);
   }
-  return { type, status: 'True', reason: 'Priced', message: charged };
+  return isTrue('Priced', charged);
 }
 
 function pricesText({ prices }: Model): string {
@@ -207,40 +194,28 @@ function pricesText({ prices }: Model): string {
 }
 
 function listed({ model, replicas }: ModelFacts, servable: ModelStatement): ModelStatement {
-  const type = 'Listed';
-  if (model === undefined || servable.reason === 'Left') {
-    return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
-  }
+  const { isTrue, isFalse } = statementsOf('Listed');
+  if (model === undefined || servable.reason === 'Left') return isFalse('NotInCatalog', servable.message);
   // Callers get no list from a replica whose Envoy does not answer.
   const unlisting = replicas.filter(({ hasEnvoy, unlisted }) => !hasEnvoy || unlisted.has(model.id));
-  if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
+  if (unlisting.length === 0) return isTrue('Listed');
   const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
-  if (servable.status === 'False') {
-    return { type, status: 'False', reason: 'NotServable', message: `no route takes requests${by}` };
-  }
-  const message = `spec.serviceLevel: fewer requests than it asks for were served lately${by}`;
-  return { type, status: 'False', reason: 'BelowServiceLevel', message };
+  if (servable.status === 'False') return isFalse('NotServable', `no route takes requests${by}`);
+  return isFalse('BelowServiceLevel', `spec.serviceLevel: fewer requests than it asks for were served lately${by}`);
 }
 
 function retiring({ id, notice, now }: ModelFacts): ModelStatement {
-  const type = 'Retiring';
-  if (notice === undefined) return { type, status: 'False', reason: 'Staying', message: '' };
+  const { isTrue, isFalse } = statementsOf('Retiring');
+  if (notice === undefined) return isFalse('Staying');
   const { leavesAt, announcedAt, announcedFor, cause, isWaived } = notice;
-  if (leavesAt <= now) {
-    return { type, status: 'True', reason: 'Left', message: `left the catalog at ${instantText(leavesAt)}` };
-  }
+  if (leavesAt <= now) return isTrue('Left', `left the catalog at ${instantText(leavesAt)}`);
   const field = cause === 'deleted' ? 'metadata.deletionTimestamp' : 'spec.retireAt';
   const dates = `leaves the catalog at ${instantText(leavesAt)}, announced at ${instantText(announcedAt)}`;
-  if (isWaived) {
-    return { type, status: 'True', reason: 'NoticeWaived', message: `${field}: ${dates}, without its notice` };
-  }
-  if (cause === 'deleted') {
-    const message = `${field}: ${dates}. ${deletionAdvice(id)}`;
-    return { type, status: 'True', reason: 'Deleted', message };
-  }
+  if (isWaived) return isTrue('NoticeWaived', `${field}: ${dates}, without its notice`);
+  if (cause === 'deleted') return isTrue('Deleted', `${field}: ${dates}. ${deletionAdvice(id)}`);
   const isMoved = cause === 'retireAt' && announcedFor !== undefined && leavesAt > announcedFor;
   const why = isMoved ? '; honoured no earlier than 14 days after it was first seen' : '';
-  return { type, status: 'True', reason: 'RetireAt', message: `${field}: ${dates}${why}` };
+  return isTrue('RetireAt', `${field}: ${dates}${why}`);
 }
 
 /** Advice about a deletion, which Kubernetes cannot revoke. The operator reads it in the event while `kubectl delete` waits. */

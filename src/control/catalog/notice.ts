@@ -1,5 +1,6 @@
 import type { Announcement, CatalogObject, KubeObject } from '../../core/catalog.ts';
 import { isObject } from '../../core/json.ts';
+import { annotationsOf, kindOf, metadataOf, specOf } from '../core/raw-object.ts';
 
 /** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9). */
 const noticeMs = 14 * 24 * 60 * 60 * 1000;
@@ -65,7 +66,7 @@ function plan(retireAt: number, recorded: Announcement | undefined, now: number)
 
 /** When a Model of a cluster leaves, by its spec and by the announcement in its status; undefined: it stays. */
 export function noticeFor(object: KubeObject, now: number): Notice | undefined {
-  const retireAt = retireAtOf(object.declared.value);
+  const retireAt = retireAtOf(object.declared);
   const deletedAt = moment(object.deletedAt);
   const leaving = {
     retireAt,
@@ -77,21 +78,16 @@ export function noticeFor(object: KubeObject, now: number): Notice | undefined {
 
 /** When an object of a manifest folder leaves, by its spec and by its earlier announcement; undefined: it stays. */
 export function noticeOfManifest(
-  { value }: CatalogObject,
+  object: CatalogObject,
   recorded: Announcement | undefined,
   now: number,
 ): Notice | undefined {
-  const retireAt = retireAtOf(value);
-  if (retireAt === undefined || !isObject(value) || value['kind'] !== 'Model') return undefined;
-  const { annotations: given } = metadataOf(value);
-  const annotations = isObject(given) ? given : {};
-  return noticeOf({ retireAt, isWaived: isWaived(annotations) }, recorded, now);
+  const retireAt = retireAtOf(object);
+  if (retireAt === undefined || kindOf(object) !== 'Model') return undefined;
+  return noticeOf({ retireAt, isWaived: isWaived(annotationsOf(object)) }, recorded, now);
 }
 
-function retireAtOf(value: unknown): number | undefined {
-  const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
-  return moment(spec['retireAt']);
-}
+const retireAtOf = (object: CatalogObject): number | undefined => moment(specOf(object)['retireAt']);
 
 /** The clocks of replicas and of the API server may differ by so much. */
 const maxSkewMs = 60 * 60 * 1000;
@@ -104,13 +100,10 @@ function announcementOf({ status, declared }: KubeObject, now: number): Announce
   if (!isObject(status)) return undefined;
   const announcedAt = moment(status['announcedAt']);
   const announcedFor = moment(status['announcedFor']);
-  const madeAt = moment(metadataOf(declared.value)['creationTimestamp']) ?? 0;
+  const madeAt = moment(metadataOf(declared)['creationTimestamp']) ?? 0;
   if (announcedAt === undefined || announcedAt < madeAt - maxSkewMs || announcedAt > now + maxSkewMs) return undefined;
   return { announcedAt, announcedFor };
 }
-
-const metadataOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
 
 function moment(text: unknown): number | undefined {
   const at = typeof text === 'string' ? Date.parse(text) : Number.NaN;

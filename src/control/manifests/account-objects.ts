@@ -4,6 +4,7 @@ import * as z from 'zod';
 import type { CatalogObject } from '../../core/catalog.ts';
 import { accountKinds, type AccountObject } from '../../books/core/declared-account.ts';
 import { isObject } from '../../core/json.ts';
+import { annotationsOf, kindOf, nameOf, specOf } from '../core/raw-object.ts';
 import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 
 /** The namespace of all objects of a manifest folder. */
@@ -135,17 +136,15 @@ export async function openAccountObjects(file: string, onError: (error: unknown)
 
 const idOf = ({ kind, name }: Pick<AccountObject, 'kind' | 'name'>): string => `${kind} ${name}`;
 
-const specOf = ({ value }: CatalogObject): unknown => (isObject(value) ? value['spec'] : undefined);
-
 function accountIn(
   object: CatalogObject,
 ): Pick<AccountObject, 'kind' | 'name' | 'annotations' | 'declared'> | undefined {
   const { value } = object;
-  if (!isObject(value) || value['apiVersion'] !== 'weir.dev/v1alpha1' || !isObject(value['metadata'])) return undefined;
-  const kind = accountKinds.find((one) => one === value['kind']);
-  const { name, annotations } = value['metadata'];
-  if (kind === undefined || typeof name !== 'string') return undefined;
-  const ours = Object.entries(isObject(annotations) ? annotations : {}).filter(([key]) => key.startsWith('weir.dev/'));
+  if (!isObject(value) || value['apiVersion'] !== 'weir.dev/v1alpha1') return undefined;
+  const kind = accountKinds.find((one) => one === kindOf(object));
+  const name = nameOf(object);
+  if (kind === undefined || name === undefined) return undefined;
+  const ours = Object.entries(annotationsOf(object)).filter(([key]) => key.startsWith('weir.dev/'));
   return {
     ...{ kind, name, declared: object },
     annotations: Object.fromEntries(ours.map(([key, text]) => [key, String(text)])),

@@ -1,7 +1,7 @@
 /** The outcome of each declared object's last reconcile: settled, or tried again after a delay. */
 import type { AccountKind, AccountObject } from '../../books/core/declared-account.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
-import { isObject } from '../../core/json.ts';
+import { specOf } from '../core/raw-object.ts';
 
 export type ObjectId = `${AccountKind}/${string}/${string}`;
 
@@ -39,9 +39,8 @@ export const idOf = ({ kind, namespace, name }: Pick<AccountObject, 'kind' | 'na
   `${kind}/${namespace}/${name}`;
 
 /** The Workspace that a key or a credit names. */
-function payerOf({ kind, namespace, declared: { value } }: AccountObject): ObjectId | undefined {
-  const spec = kind !== 'Workspace' && isObject(value) ? value['spec'] : undefined;
-  const name = isObject(spec) ? spec['workspace'] : undefined;
+function payerOf({ kind, namespace, declared }: AccountObject): ObjectId | undefined {
+  const { workspace: name } = kind === 'Workspace' ? {} : specOf(declared);
   return typeof name === 'string' ? idOf({ kind: 'Workspace', namespace, name }) : undefined;
 }
 

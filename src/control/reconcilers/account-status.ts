@@ -1,6 +1,6 @@
 /** The status of the objects that declare accounts: how a reconciliation is reported. */
 import { isDeepStrictEqual } from 'node:util';
-import { conditionsOf, readStatus, type Statement } from '../catalog/conditions.ts';
+import { conditionsOf, readStatus, type Statement, statementsOf } from '../catalog/conditions.ts';
 import { apiKeyStatus, creditStatus, workspaceStatus } from '../catalog/resources/account-status.ts';
 import type { Condition } from '../catalog/resources/status.ts';
 import type { CatalogProblem, ObjectEvent } from '../../core/catalog.ts';
@@ -22,21 +22,18 @@ export interface Reconciled {
 /** `gone`: the object has lost its finalizer, so it has no status any more. */
 export type Reconciliation = Reconciled | { readonly next: 'gone'; readonly events: readonly ObjectEvent[] };
 
+/** A reconciliation that changed nothing. */
+export const unfinished = (statements: readonly Statement[], next: Reconciled['next'] = 'done'): Reconciled => ({
+  ...{ statements, fields: {}, events: [], next },
+});
+
 /** The object could not be accepted: nothing of it is in the ledger, or what was there stays. */
 export function notAccepted(
   kind: AccountKind,
-  {
-    reason,
-    message,
-    next = 'done',
-  }: { readonly reason: string; readonly message: string; readonly next?: 'again' | 'done' },
+  { reason, message, next }: { readonly reason: string; readonly message: string; readonly next?: 'again' | 'done' },
 ): Reconciled {
-  const last = kind === 'Credit' ? 'Booked' : 'Ready';
-  const statements: readonly Statement[] = [
-    { type: 'Accepted', status: 'False', reason, message },
-    { type: last, status: 'False', reason: 'NotAccepted', message: '' },
-  ];
-  return { statements, fields: {}, events: [], next };
+  const last = statementsOf(kind === 'Credit' ? 'Booked' : 'Ready');
+  return unfinished([statementsOf('Accepted').isFalse(reason, message), last.isFalse('NotAccepted')], next);
 }
 
 /** The object breaks the rules of its kind, which the API server checks, too. */
@@ -57,17 +54,17 @@ export const warning = (reason: string, action: string, note: string): ObjectEve
  * on requests.
  */
 export function suspended({ isWanted, effect }: { readonly isWanted: boolean; readonly effect: string }): Statement {
-  const what = { type: 'Ready', reason: 'Suspended' };
-  if (isWanted) return { ...what, status: 'True', message: effect };
+  const { isTrue, isFalse } = statementsOf('Ready');
+  if (isWanted) return isTrue('Suspended', effect);
   const why = 'suspended in the ledger, and an object with weir.dev/managed: "false" does not change that';
-  return { ...what, status: 'False', message: `spec.status: ${why}; ${effect}` };
+  return isFalse('Suspended', `spec.status: ${why}; ${effect}`);
 }
 
 /** The condition `Ready` of a key whose status people have set against its object. */
-export const overridden = (effect: string): Statement => ({
-  ...{ type: 'Ready', status: 'False', reason: 'Overridden' },
-  message: `spec.status: overridden by hand (\`weir audit\` names the person) until this object is changed; ${effect}`,
-});
+export function overridden(effect: string): Statement {
+  const until = 'overridden by hand (`weir audit` names the person) until this object is changed';
+  return statementsOf('Ready').isFalse('Overridden', `spec.status: ${until}; ${effect}`);
+}
 
 /** The events when a suspension begins or ends. The beginning of one that is not wanted is an event of its condition. */
 export function suspensionEvents(

@@ -1,8 +1,8 @@
 /** Renders the catalog as this service observes it (`LiveCatalog`), for the portal. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { modelIdOf } from '../core/raw-object.ts';
 import type { Capabilities } from '../../core/capability.ts';
 import type { KubeObject, Model, Route } from '../../core/catalog.ts';
-import { isObject } from '../../core/json.ts';
 import { type LiveBackend, type LiveModel, type LiveRoute, maxNamedEndpoints } from '../core/live-catalog.ts';
 import { formatUsd } from '../../core/money.ts';
 import { parameterNames } from '../../core/parameters.ts';
@@ -82,7 +82,7 @@ async function* list(
 
 function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOptions): LiveModel | undefined {
   const { compilation } = view;
-  const id = idOf(object);
+  const id = modelIdOf(object.declared);
   if (id === undefined) return undefined;
   const serves = compilation.results.get(object.declared)?.state !== 'refused';
   const model = serves ? compilation.snapshot.models.get(id) : undefined;
@@ -106,22 +106,6 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
     first_token_ms_p50: status?.figure?.firstTokenMsP50 ?? null,
     routes: (model?.routes ?? []).map((route) => routeOf(route, options)),
   };
-}
-
-/** The id of a Model as its object declares it. */
-export function idOf({ declared: { value } }: KubeObject): string | undefined {
-  const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
-  return typeof spec['id'] === 'string' ? spec['id'] : undefined;
-}
-
-/** The names of the Backends of a Model's routes. */
-export function backendsOf({ declared: { value } }: KubeObject): readonly string[] {
-  const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
-  const routes = Array.isArray(spec['routes']) ? spec['routes'] : [];
-  return routes.flatMap((route: unknown) => {
-    const name = isObject(route) ? route['backend'] : undefined;
-    return typeof name === 'string' ? [name] : [];
-  });
 }
 
 function pricesOf({ prices }: Model): LiveModel['pricing'] {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Notice, isSameList, noticeOfManifest, stayingAt } from '../catalog/notice.ts';
 import { checkObject } from '../catalog/read-object.ts';
-import { isObject } from '../../core/json.ts';
+import { annotationsOf, kindOf, nameOf } from '../core/raw-object.ts';
 import type { Announcement, CatalogObject, KubeObject } from '../../core/catalog.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
@@ -115,7 +115,7 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
     const now = clock.now();
     const notices = new Map<string, Notice>();
     const leavesAtOf = (object: CatalogObject): number | undefined => {
-      const name = nameOf(object);
+      const name = String(nameOf(object));
       const notice = noticeOfManifest(object, announced.get(name), now);
       if (notice !== undefined) notices.set(name, notice);
       return notice?.leavesAt;
@@ -153,17 +153,11 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   };
 }
 
-function nameOf({ value }: CatalogObject): string {
-  const metadata = isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
-  return String(metadata['name']);
-}
-
 /** A Model or Backend of the folder in the form of a cluster's object, so that its conditions are made in the same way. */
 function declaredObject(object: CatalogObject, announced: Announcements): readonly KubeObject[] {
-  const { value, where } = object;
-  const kind = isObject(value) ? value['kind'] : undefined;
+  const kind = kindOf(object);
   if (kind !== 'Model' && kind !== 'Backend') return [];
-  const name = nameOf(object);
+  const name = String(nameOf(object));
   const announcement = kind === 'Model' ? announced.get(name) : undefined;
   const isoOf = (at: number | undefined): string | undefined =>
     at === undefined ? undefined : new Date(at).toISOString();
@@ -171,12 +165,9 @@ function declaredObject(object: CatalogObject, announced: Announcements): readon
     announcedAt: isoOf(announcement.announcedAt),
     announcedFor: isoOf(announcement.announcedFor),
   };
-  const unused = { uid: where, generation: 0, resourceVersion: '', finalizers: [] } as const;
-  return [{ ...unused, kind, name, annotations: annotationsOf(object), status, declared: object }];
-}
-
-function annotationsOf({ value }: CatalogObject): Readonly<Record<string, string>> {
-  const metadata = isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
-  const annotations = isObject(metadata['annotations']) ? Object.entries(metadata['annotations']) : [];
-  return Object.fromEntries(annotations.map(([name, text]) => [name, String(text)]));
+  const annotations = Object.fromEntries(
+    Object.entries(annotationsOf(object)).map(([key, text]) => [key, String(text)]),
+  );
+  const unused = { uid: object.where, generation: 0, resourceVersion: '', finalizers: [] } as const;
+  return [{ ...unused, kind, name, annotations, status, declared: object }];
 }

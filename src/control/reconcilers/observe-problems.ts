@@ -1,7 +1,7 @@
 /** Observes a running service and its catalog for the list of current problems. */
+import { backendsOf, kindOf, modelIdOf, nameOf } from '../core/raw-object.ts';
 import type { CatalogObject, Cluster, KubeObject } from '../../core/catalog.ts';
 import type { Clock, InSlices } from '../../core/clock.ts';
-import { isObject } from '../../core/json.ts';
 import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
 import type { ErrorFigure } from '../problems/error-rates.ts';
 import type { Observed } from '../problems/find-problems.ts';
@@ -21,7 +21,6 @@ import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { type CatalogView, ownConditions, type ServedCatalog } from './catalog.ts';
-import { backendsOf, idOf } from './live-catalog.ts';
 import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 
 interface ObservedParts {
@@ -94,14 +93,12 @@ export function createObserver(parts: ObservedParts): () => Promise<Observed> {
 
 function observedObject(object: KubeObject, view: CatalogView, now: number): ObservedObject {
   return {
-    object: nameOf(object),
-    model: object.kind === 'Model' ? idOf(object) : undefined,
-    backends: object.kind === 'Model' ? backendsOf(object) : undefined,
+    object: `${object.kind}/${object.name}`,
+    model: object.kind === 'Model' ? modelIdOf(object.declared) : undefined,
+    backends: object.kind === 'Model' ? backendsOf(object.declared).filter((name) => name !== undefined) : undefined,
     conditions: ownConditions(object, view, now),
   };
 }
-
-const nameOf = ({ kind, name }: Pick<KubeObject, 'kind' | 'name'>): string => `${kind}/${name}`;
 
 async function mistakesOf({ problems, compilation }: CatalogView, inSlices: InSlices): Promise<CatalogMistake[]> {
   const compiled = new Set(compilation.problems);
@@ -115,10 +112,9 @@ async function mistakesOf({ problems, compilation }: CatalogView, inSlices: InSl
 }
 
 /** Kind and name that the object declares; undefined if one of them is missing. */
-function declaredName({ value }: CatalogObject): string | undefined {
-  const { kind, metadata } = isObject(value) ? value : {};
-  const name = isObject(metadata) ? metadata['name'] : undefined;
-  return typeof kind === 'string' && typeof name === 'string' ? `${kind}/${name}` : undefined;
+function declaredName(object: CatalogObject): string | undefined {
+  const [kind, name] = [kindOf(object), nameOf(object)];
+  return kind === undefined || name === undefined ? undefined : `${kind}/${name}`;
 }
 
 async function errorFigures(

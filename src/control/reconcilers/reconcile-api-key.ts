@@ -1,5 +1,5 @@
 /** Brings an ApiKey into the ledger and its text into its Secret, replaces it in time, and revokes it with its object. */
-import { instantText, type Statement } from '../catalog/conditions.ts';
+import { accepted, instantText, type Statement, statementsOf } from '../catalog/conditions.ts';
 import { readObject } from '../catalog/read-object.ts';
 import { valuesOfSpec } from '../catalog/resources/account-spec.ts';
 import type { ApiKeySpec } from '../catalog/resources/accounts.ts';
@@ -19,6 +19,7 @@ import {
   type Reconciliation,
   suspended,
   suspensionEvents,
+  unfinished,
   warning,
 } from './account-status.ts';
 
@@ -64,6 +65,7 @@ const maxReads = 3;
 
 async function withSecret(object: AccountObject, parts: KeyParts): Promise<Reconciled> {
   const { spec, secrets, keyTexts } = parts;
+  const place = `in entry "key" of Secret "${spec.secretRef.name}"`;
   for (let reads = 0; reads < maxReads; reads += 1) {
     const secret = await secrets.read(object, spec.secretRef.name);
     if (secret === undefined || (secret.isOurs && secret.text === undefined)) {
@@ -74,16 +76,10 @@ async function withSecret(object: AccountObject, parts: KeyParts): Promise<Recon
       continue;
     }
     if (secret.text === undefined) {
-      return notReady(
-        'SecretNotUsable',
-        `expected the text of a key in entry "key" of Secret "${spec.secretRef.name}"`,
-      );
+      return notReady('SecretNotUsable', `expected the text of a key ${place}`);
     }
     if (!keyTexts.isWellFormed(secret.text)) {
-      return notReady(
-        'KeyMalformed',
-        `expected a well-formed key (sk-weir-…) in entry "key" of Secret "${spec.secretRef.name}"`,
-      );
+      return notReady('KeyMalformed', `expected a well-formed key (sk-weir-…) ${place}`);
     }
     const declared = await declareText(object, { ...secret, text: secret.text }, parts);
     if (declared !== 'changed') return declared;
@@ -195,15 +191,10 @@ function wantedOf(object: AccountObject, text: string, { spec, workspaceId, keyT
   };
 }
 
-const accepted: Statement = { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' };
+const isReady = statementsOf('Ready');
 
 function notReady(reason: string, message: string): Reconciled {
-  return {
-    statements: [accepted, { type: 'Ready', status: 'False', reason, message: `spec.secretRef: ${message}` }],
-    fields: {},
-    events: [],
-    next: 'done',
-  };
+  return unfinished([accepted, isReady.isFalse(reason, `spec.secretRef: ${message}`)]);
 }
 
 interface ReadyKey {
@@ -225,21 +216,14 @@ function ready(
   const isWanted = spec.status === 'Suspended';
   const wasSuspended = said(object, 'Ready')?.reason === 'Suspended';
   const effect = 'requests with the key get 403';
-  const state: Statement = hasExpired
-    ? { type: 'Ready', status: 'False', reason: 'Expired', message: 'spec.expiresAt: requests with the key get 401' }
+  const isFixed = !isOurs && spec.rotation !== undefined;
+  const state = hasExpired
+    ? isReady.isFalse('Expired', 'spec.expiresAt: requests with the key get 401')
     : isOverridden && isManaged
       ? overridden(isSuspended ? effect : 'the key works')
       : isSuspended
         ? suspended({ isWanted, effect })
-        : {
-            type: 'Ready',
-            status: 'True',
-            reason: 'Ready',
-            message:
-              isOurs || spec.rotation === undefined
-                ? ''
-                : 'spec.rotation: the Secret is not Weir’s, so Weir does not change it',
-          };
+        : isReady.isTrue('Ready', isFixed ? 'spec.rotation: the Secret is not Weir’s, so Weir does not change it' : '');
   const last = figures?.lastUsedAt;
   const { previous } = declared;
   return {
@@ -261,9 +245,9 @@ function ready(
 }
 
 function budgetStatement({ budget }: ApiKeySpec, figures: KeyFigures | undefined): Statement {
-  if (budget === undefined) return { type: 'WithinBudget', status: 'True', reason: 'NoBudget', message: '' };
-  const isSpent = (figures?.spent ?? 0n) >= (parseUsd(budget.usd) ?? 0n);
-  if (!isSpent) return { type: 'WithinBudget', status: 'True', reason: 'WithinBudget', message: '' };
-  const message = `spec.budget: ${formatUsd(parseUsd(budget.usd) ?? 0n)} USD are spent in this period; requests get 402`;
-  return { type: 'WithinBudget', status: 'False', reason: 'BudgetSpent', message };
+  const { isTrue, isFalse } = statementsOf('WithinBudget');
+  if (budget === undefined) return isTrue('NoBudget');
+  const limit = parseUsd(budget.usd) ?? 0n;
+  if ((figures?.spent ?? 0n) < limit) return isTrue('WithinBudget');
+  return isFalse('BudgetSpent', `spec.budget: ${formatUsd(limit)} USD are spent in this period; requests get 402`);
 }

@@ -1,11 +1,11 @@
 /** Books a Credit, once. */
 import { readObject } from '../catalog/read-object.ts';
-import { instantText, type Statement } from '../catalog/conditions.ts';
+import { accepted, instantText, type Statement, statementsOf } from '../catalog/conditions.ts';
 import { Refusal } from '../../books/core/operator-refusals.ts';
 import { formatUsd, parseUsd } from '../../core/money.ts';
 import type { AccountObject, CreditBooked } from '../../books/core/declared-account.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';
-import { normal, invalid, type Reconciled, type Reconciliation, warning } from './account-status.ts';
+import { normal, invalid, type Reconciled, type Reconciliation, unfinished, warning } from './account-status.ts';
 
 export async function reconcileCredit(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
   if (object.deletedAt !== undefined) return leave(object, parts);
@@ -22,10 +22,7 @@ export async function reconcileCredit(object: AccountObject, parts: ReconcilePar
     return reported(await parts.accounts.bookCredit(declarer, wanted, by));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return notBooked({
-      reason: 'Refused',
-      message: `spec.${error.field === 'note' ? 'note' : 'usd'}: ${error.sentence}`,
-    });
+    return notBooked('Refused', `spec.${error.field === 'note' ? 'note' : 'usd'}: ${error.sentence}`);
   }
 }
 
@@ -36,34 +33,26 @@ function reported(booked: CreditBooked): Reconciled {
     const message =
       `spec.note: ${usd} USD with this note were booked as ${credit.id} for Credit "${booked.name}". ` +
       'If this is another credit, give it another name and another note';
-    return notBooked({ reason: 'BookedAsAnother', message });
+    return notBooked('BookedAsAnother', message);
   }
   const isSame = booked.kind === 'booked';
-  const accepted: Statement = isSame
-    ? { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' }
-    : {
-        ...{ type: 'Accepted', status: 'False', reason: 'BookedOtherwise' },
-        message: `spec: a Credit of this name was booked before: ${usd} USD for ${booked.workspaceName}, note "${credit.note ?? ''}". That stays. Make a Credit with another name`,
-      };
+  const isAccepted: Statement = isSame
+    ? accepted
+    : statementsOf('Accepted').isFalse(
+        'BookedOtherwise',
+        `spec: a Credit of this name was booked before: ${usd} USD for ${booked.workspaceName}, note "${credit.note ?? ''}". That stays. Make a Credit with another name`,
+      );
   return {
-    statements: [accepted, { type: 'Booked', status: 'True', reason: 'Booked', message: `${usd} USD as ${credit.id}` }],
+    statements: [isAccepted, isBooked.isTrue('Booked', `${usd} USD as ${credit.id}`)],
     fields: { id: credit.id, bookedAt: instantText(credit.createdAt) },
     events: isSame && booked.isNew ? [normal('Booked', 'Book', `${usd} USD as ${credit.id}`)] : [],
     next: 'done',
   };
 }
 
-function notBooked({ reason, message }: { readonly reason: string; readonly message: string }): Reconciled {
-  return {
-    statements: [
-      { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
-      { type: 'Booked', status: 'False', reason, message },
-    ],
-    fields: {},
-    events: [],
-    next: 'done',
-  };
-}
+const isBooked = statementsOf('Booked');
+const notBooked = (reason: string, message: string): Reconciled =>
+  unfinished([accepted, isBooked.isFalse(reason, message)]);
 
 /** A deleted Credit changes no money, and says so. */
 async function leave(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {

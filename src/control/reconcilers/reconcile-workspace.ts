@@ -1,4 +1,5 @@
 /** Brings a Workspace into the ledger, and lets it go when nothing needs it any more. */
+import { accepted, statementsOf } from '../catalog/conditions.ts';
 import { readObject } from '../catalog/read-object.ts';
 import { valuesOfSpec } from '../catalog/resources/account-spec.ts';
 import { maxWorkspaceNameLength } from '../catalog/resources/accounts.ts';
@@ -41,10 +42,8 @@ export async function reconcileWorkspace(object: AccountObject, parts: Reconcile
     const effect = 'requests of its keys get 403';
     return {
       statements: [
-        { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
-        isSuspended
-          ? suspended({ isWanted: !isActive, effect })
-          : { type: 'Ready', status: 'True', reason: 'Ready', message: '' },
+        accepted,
+        isSuspended ? suspended({ isWanted: !isActive, effect }) : statementsOf('Ready').isTrue('Ready'),
       ],
       fields,
       events: [
@@ -92,10 +91,7 @@ async function leave(object: AccountObject, parts: ReconcileParts): Promise<Reco
   const { namespace, name } = object;
   const workspace = await parts.accounts.declaredWorkspace({ namespace, name });
   return {
-    statements: [
-      { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' },
-      { type: 'Ready', status: 'False', reason: 'HasKeys', message },
-    ],
+    statements: [accepted, statementsOf('Ready').isFalse('HasKeys', message)],
     fields: workspace === undefined ? {} : await fieldsOf(workspace, parts),
     events: said?.reason === 'HasKeys' ? [] : [warning('DeletionRefused', 'Delete', message)],
     next: 'again',
