@@ -1,6 +1,9 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { type ConditionStatus, conditionStatuses } from '../../control/core/live-catalog.ts';
 import type { EndpointCounts } from '../../core/observed-catalog.ts';
+import { labelledGaugesOf } from './declare.ts';
+
+const endpointStates = ['healthy', 'unhealthy', 'ejected'] as const;
 
 /** The values of the gauges of backends. */
 export interface BackendFigures {
@@ -12,32 +15,23 @@ export interface BackendFigures {
 
 /** Adds the gauges of each backend: its endpoints, and whether it is healthy. */
 export function addBackendGauges(registry: Registry, { endpoints, backendHealth }: BackendFigures): void {
-  new Gauge({
-    name: 'weir_endpoints',
-    help: 'Endpoints of each backend. healthy: they get requests. unhealthy: their health check fails. ejected: requests to them failed.',
-    registers: [registry],
-    labelNames: ['backend', 'state'] as const,
-    async collect() {
-      const found = await endpoints();
-      this.reset();
-      for (const [backend, { healthy, ejected, unhealthy }] of found) {
-        this.set({ backend, state: 'healthy' }, healthy);
-        this.set({ backend, state: 'unhealthy' }, unhealthy);
-        this.set({ backend, state: 'ejected' }, ejected);
-      }
-    },
-  });
-  new Gauge({
-    name: 'weir_backend_healthy',
-    help: '1 for the status of the condition Healthy of each backend: True, False, or Unknown while nothing was tried.',
-    registers: [registry],
-    labelNames: ['backend', 'status'] as const,
-    async collect() {
-      const found = await backendHealth();
-      this.reset();
-      for (const [backend, is] of found) {
-        for (const status of conditionStatuses) this.set({ backend, status }, Number(status === is));
-      }
-    },
-  });
+  const labelledGauge = labelledGaugesOf(registry);
+  labelledGauge(
+    'weir_endpoints',
+    'Endpoints of each backend. healthy: they get requests. unhealthy: their health check fails. ejected: requests to them failed.',
+    ['backend', 'state'],
+    async () =>
+      [...(await endpoints())].flatMap(([backend, counts]) =>
+        endpointStates.map((state) => [{ backend, state }, counts[state]] as const),
+      ),
+  );
+  labelledGauge(
+    'weir_backend_healthy',
+    '1 for the status of the condition Healthy of each backend: True, False, or Unknown while nothing was tried.',
+    ['backend', 'status'],
+    async () =>
+      [...(await backendHealth())].flatMap(([backend, is]) =>
+        conditionStatuses.map((status) => [{ backend, status }, Number(status === is)] as const),
+      ),
+  );
 }

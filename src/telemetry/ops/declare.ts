@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type LabelValues, type Registry } from 'prom-client';
 import type { ExemplarRegistry } from './exposition.ts';
 
 /** Declares gauges without labels, each with a function that reads its value. */
@@ -14,6 +14,33 @@ export function gaugesOf(registry: Registry) {
     });
   };
 }
+
+/**
+ * Declares gauges with labels, each with a function that reads all its values. At a scrape, values that are not read
+ * again go.
+ */
+export function labelledGaugesOf(registry: Registry) {
+  return <Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    read: () => LabelledValues<Label> | Promise<LabelledValues<Label>>,
+  ): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      labelNames,
+      async collect() {
+        const values = await read();
+        this.reset();
+        for (const [labels, value] of values) this.set(labels, value);
+      },
+    });
+  };
+}
+
+type LabelledValues<Label extends string> = Iterable<readonly [labels: LabelValues<Label>, value: number]>;
 
 /** Declares a counter whose total is stored elsewhere. */
 export function addTotal(

@@ -7,7 +7,7 @@ import type { ModelStatus } from '../../core/observed-catalog.ts';
 import type { FailingDependency } from '../../core/dependency-cause.ts';
 import { addBackendGauges, type BackendFigures } from './backend-gauges.ts';
 import { addDependencyGauge } from './dependency-gauge.ts';
-import { addTotal, gaugesOf } from './declare.ts';
+import { addTotal, gaugesOf, labelledGaugesOf } from './declare.ts';
 import { addDemandMetrics } from './demand-metrics.ts';
 import { addDiskGauges, addStoreGauges, type StoreFigures } from './store-gauges.ts';
 import { addWebhookMetrics, type WebhookFigures } from './webhook-metrics.ts';
@@ -99,12 +99,9 @@ export interface ServiceFigures extends BackendFigures {
 export function addGauges(registry: Registry, figures: ServiceFigures): void {
   const { load, uploads, edgeAdmitRatio, blockedAddresses, droppedLogRecords, version } = figures;
   const gauge = gaugesOf(registry);
-  new Gauge({
-    name: 'weir_build_info',
-    help: 'Always 1; the version of the service is a label.',
-    registers: [registry],
-    labelNames: ['version'] as const,
-  }).set({ version }, 1);
+  labelledGaugesOf(registry)('weir_build_info', 'Always 1; the version of the service is a label.', ['version'], () => [
+    [{ version }, 1],
+  ]);
   gauge('weir_requests_in_flight', 'Requests under way, settlement included.', figures.inFlight);
   gauge('weir_ext_proc_streams', 'Open ext_proc streams.', figures.streams);
   gauge('weir_uploads_in_flight', 'Request bodies that have not all arrived.', uploads.arriving);
@@ -188,26 +185,19 @@ function addCatalogGauges(
     help: 'Messages about endpoints that Envoy refused.',
     total: () => discovery().refusals,
   });
-  new Gauge({
-    name: 'weir_route_serving',
-    help: '1: the route takes requests, a standby once nothing else is left. 0: all its endpoints fail their health check or probe, are ejected or are cooling off.',
-    registers: [registry],
-    labelNames: ['model', 'backend'] as const,
-    collect() {
-      this.reset();
-      for (const { model, backend, isServing } of catalog().routes) this.set({ model, backend }, Number(isServing));
-    },
-  });
-  new Gauge({
-    name: 'weir_route_weight',
-    help: 'Weight of the route. 0: a standby, asked only when nothing else is left.',
-    registers: [registry],
-    labelNames: ['model', 'backend'] as const,
-    collect() {
-      this.reset();
-      for (const { model, backend, weight } of catalog().routes) this.set({ model, backend }, weight);
-    },
-  });
+  const labelledGauge = labelledGaugesOf(registry);
+  labelledGauge(
+    'weir_route_serving',
+    '1: the route takes requests, a standby once nothing else is left. 0: all its endpoints fail their health check or probe, are ejected or are cooling off.',
+    ['model', 'backend'],
+    () => Array.from(catalog().routes, ({ model, backend, isServing }) => [{ model, backend }, Number(isServing)]),
+  );
+  labelledGauge(
+    'weir_route_weight',
+    'Weight of the route. 0: a standby, asked only when nothing else is left.',
+    ['model', 'backend'],
+    () => Array.from(catalog().routes, ({ model, backend, weight }) => [{ model, backend }, weight]),
+  );
 }
 
 /** Adds the gauges that show whether limits hold over all replicas. */
@@ -225,29 +215,19 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
 }
 
 function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [string, ModelStatus]>): void {
-  const labelNames = ['model'] as const;
-  new Gauge({
-    name: 'weir_model_listed',
-    help: 'Whether the catalog lists the model: 1 or 0.',
-    registers: [registry],
-    labelNames,
-    collect() {
-      this.reset();
-      for (const [model, { listed }] of statuses()) this.set({ model }, listed ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: 'weir_model_availability_ratio',
-    help: 'Share of recent requests that were served; absent until there were enough requests.',
-    registers: [registry],
-    labelNames,
-    collect() {
-      this.reset();
-      for (const [model, { availability }] of statuses()) {
-        if (availability !== undefined) this.set({ model }, availability);
-      }
-    },
-  });
+  const labelledGauge = labelledGaugesOf(registry);
+  labelledGauge('weir_model_listed', 'Whether the catalog lists the model: 1 or 0.', ['model'], () =>
+    Array.from(statuses(), ([model, { listed }]) => [{ model }, Number(listed)]),
+  );
+  labelledGauge(
+    'weir_model_availability_ratio',
+    'Share of recent requests that were served; absent until there were enough requests.',
+    ['model'],
+    () =>
+      [...statuses()].flatMap(([model, { availability }]) =>
+        availability === undefined ? [] : [[{ model }, availability] as const],
+      ),
+  );
 }
 
 function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ownDelayMs: () => number): void {
@@ -291,24 +271,18 @@ const maxNamed = 100;
 
 /** Adds the current problems: how many there are of each kind, and the most urgent ones by name. */
 function addProblemGauges(registry: Registry, read: ServiceFigures['problems']): void {
-  new Gauge({
-    name: 'weir_problem',
-    help: `1 for each current problem, as \`weir problems\` lists them; the ${maxNamed} most urgent ones.`,
-    registers: [registry],
-    labelNames: ['object', 'kind'] as const,
-    collect() {
-      this.reset();
-      for (const { object, kind } of read().slice(0, maxNamed)) this.set({ object, kind }, 1);
-    },
-  });
-  new Gauge({
-    name: 'weir_problems',
-    help: 'How many current problems there are of each kind.',
-    registers: [registry],
-    labelNames: ['kind'] as const,
-    collect() {
-      const byKind = Map.groupBy(read(), ({ kind }) => kind);
-      for (const kind of problemKinds) this.set({ kind }, byKind.get(kind)?.length ?? 0);
-    },
+  const labelledGauge = labelledGaugesOf(registry);
+  labelledGauge(
+    'weir_problem',
+    `1 for each current problem, as \`weir problems\` lists them; the ${maxNamed} most urgent ones.`,
+    ['object', 'kind'],
+    () =>
+      read()
+        .slice(0, maxNamed)
+        .map(({ object, kind }) => [{ object, kind }, 1]),
+  );
+  labelledGauge('weir_problems', 'How many current problems there are of each kind.', ['kind'], () => {
+    const byKind = Map.groupBy(read(), ({ kind }) => kind);
+    return problemKinds.map((kind) => [{ kind }, byKind.get(kind)?.length ?? 0]);
   });
 }

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { DatabaseState } from '../../core/account.ts';
-import { addTotal, gaugesOf } from './declare.ts';
+import { addTotal, gaugesOf, labelledGaugesOf } from './declare.ts';
 
 /** The values of the store's gauges, from its `StoreStatus`. */
 export interface StoreFigures {
@@ -35,16 +35,12 @@ const databaseStates: readonly (readonly [DatabaseState, string])[] = [
  */
 export function addStoreGauges(registry: Registry, figures: () => StoreFigures): void {
   const gauge = gaugesOf(registry);
-  new Gauge({
-    name: 'weir_ledger_database',
-    help: '1 for the state of the database. here: it answers. away: it does not, and rows go to the journal. behind: it is back, and the journal is settled first.',
-    registers: [registry],
-    labelNames: ['state'] as const,
-    collect() {
-      const { database } = figures();
-      for (const [state, label] of databaseStates) this.set({ state: label }, state === database ? 1 : 0);
-    },
-  });
+  labelledGaugesOf(registry)(
+    'weir_ledger_database',
+    '1 for the state of the database. here: it answers. away: it does not, and rows go to the journal. behind: it is back, and the journal is settled first.',
+    ['state'],
+    () => databaseStates.map(([state, label]) => [{ state: label }, Number(state === figures().database)]),
+  );
   gauge('weir_journal_bytes', 'Size of the rows that wait in the journal.', () => figures().journalBytes);
   gauge('weir_journal_limit_bytes', 'Size up to which the journal may grow.', () => figures().journalLimitBytes);
   gauge('weir_journal_has_room', '0: the journal is nearly full, and new requests get 503.', () =>
