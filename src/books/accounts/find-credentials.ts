@@ -8,6 +8,7 @@ import { keyOf } from './keys.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { tagBudgetsOf } from './tag-budgets.ts';
 import { readCountedTags } from '../ledger/counted-tags.ts';
+import { atOneMoment } from '../databases/one-moment.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
@@ -22,38 +23,34 @@ export async function findCredentials(
 ): Promise<ReadonlyMap<string, Credential>> {
   if (hashes.length === 0) return new Map();
   // One snapshot for all queries: a settlement between two of them must not be seen by only one.
-  return queries
-    .transaction()
-    .setAccessMode('read only')
-    .setIsolationLevel('repeatable read')
-    .execute(async (transaction) => {
-      const keys = await transaction.selectFrom('keys').selectAll().where('hash', 'in', hashes).execute();
-      if (keys.length === 0) return new Map();
-      const owners = await transaction
-        .selectFrom('workspaces')
-        .selectAll()
-        .where(
-          'id',
-          'in',
-          keys.map((key) => key.workspace_id),
-        )
-        .execute();
-      const workspaces = new Map(owners.map((owner) => [owner.id, workspaceOf(owner)]));
-      const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
-      const spent = await spentBy(transaction, budgeted, now);
-      const tagBudgets = await tagBudgetsOf(transaction, [...workspaces.keys()], now);
-      const counted = await readCountedTags(transaction, new Map([...tagBudgets].map(([id, of]) => [id, of.keys()])));
-      return new Map(
-        keys.flatMap((row) => {
-          const workspace = workspaces.get(row.workspace_id);
-          if (workspace === undefined) return [];
-          const ofTags = tagBudgets.get(workspace.id);
-          const credential = { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n };
-          if (ofTags === undefined) return [[row.hash, credential] as const];
-          return [[row.hash, { ...credential, tagBudgets: ofTags, countedTags: counted.get(workspace.id) }] as const];
-        }),
-      );
-    });
+  return atOneMoment(queries, async (transaction) => {
+    const keys = await transaction.selectFrom('keys').selectAll().where('hash', 'in', hashes).execute();
+    if (keys.length === 0) return new Map();
+    const owners = await transaction
+      .selectFrom('workspaces')
+      .selectAll()
+      .where(
+        'id',
+        'in',
+        keys.map((key) => key.workspace_id),
+      )
+      .execute();
+    const workspaces = new Map(owners.map((owner) => [owner.id, workspaceOf(owner)]));
+    const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
+    const spent = await spentBy(transaction, budgeted, now);
+    const tagBudgets = await tagBudgetsOf(transaction, [...workspaces.keys()], now);
+    const counted = await readCountedTags(transaction, new Map([...tagBudgets].map(([id, of]) => [id, of.keys()])));
+    return new Map(
+      keys.flatMap((row) => {
+        const workspace = workspaces.get(row.workspace_id);
+        if (workspace === undefined) return [];
+        const ofTags = tagBudgets.get(workspace.id);
+        const credential = { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n };
+        if (ofTags === undefined) return [[row.hash, credential] as const];
+        return [[row.hash, { ...credential, tagBudgets: ofTags, countedTags: counted.get(workspace.id) }] as const];
+      }),
+    );
+  });
 }
 
 /** Finds the credential of a key by the key's text. Undefined: there is no such key. A text without the shape of a key is not looked up. */

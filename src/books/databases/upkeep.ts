@@ -4,6 +4,7 @@ import { keptSince, setKeptSince } from '../ledger/kept-since.ts';
 import type { OpenDatabase, UpkeepOptions, UpkeepStep } from './database.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
 import { nextHour, requestsIn, verifyHour, verifyHourInSlices } from '../ledger/verify-rows.ts';
+import { atOneMoment } from './one-moment.ts';
 
 const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;
@@ -28,11 +29,7 @@ async function* proveHour(
   let result = await verifying.next();
   for (; !result.done; result = await verifying.next()) yield 'more';
   if (result.value.length === 0) return true;
-  const measures = await queries
-    .transaction()
-    .setAccessMode('read only')
-    .setIsolationLevel('repeatable read')
-    .execute((transaction) => verifyHour(transaction, hour));
+  const measures = await atOneMoment(queries, (transaction) => verifyHour(transaction, hour));
   if (measures.length === 0) return true;
   report(
     `no request is dropped any more: those of the hour ${new Date(hour).toISOString()} are not what the rollups say (${measures.join(', ')}); see \`weir ledger verify\``,

@@ -5,6 +5,7 @@ import { usageOfFilter } from './ledger-filter.ts';
 import type { LedgerFilter } from '../core/administration.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import { type Range, rangeOf, readRange } from './read-requests.ts';
+import { atOneMoment } from '../databases/one-moment.ts';
 import type { Schema } from '../databases/schema.ts';
 import { periodMs } from './usage-rollup.ts';
 
@@ -36,16 +37,11 @@ export async function* exportRequests(
   let rest = rangeOf(filter);
   while (rest.from < rest.to) {
     const { from } = rest;
-    const page = await queries
-      .transaction()
-      .setAccessMode('read only')
-      .setIsolationLevel('repeatable read')
-      .execute(async (transaction) => {
-        const kept = await keptSince(transaction);
-        if (kept > keptAtFirst && kept > from)
-          throw refusal('requests_dropped', { since: new Date(kept).toISOString() });
-        return readPage(transaction, { filter, ...rest, kept, pageRows });
-      });
+    const page = await atOneMoment(queries, async (transaction) => {
+      const kept = await keptSince(transaction);
+      if (kept > keptAtFirst && kept > from) throw refusal('requests_dropped', { since: new Date(kept).toISOString() });
+      return readPage(transaction, { filter, ...rest, kept, pageRows });
+    });
     if (page === undefined) return;
     if (page.requests.length > 0) yield page.requests;
     rest = { ...rest, from: page.to };

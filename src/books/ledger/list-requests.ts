@@ -7,6 +7,7 @@ import { usageOfFilter } from './ledger-filter.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import { type PackedId, packId, startOf } from '../core/packed-id.ts';
 import { type RangeQuery, rangeOf, readRange } from './read-requests.ts';
+import { atOneMoment } from '../databases/one-moment.ts';
 import type { Schema } from '../databases/schema.ts';
 import { periodMs } from './usage-rollup.ts';
 
@@ -30,11 +31,9 @@ export async function listRequests(
   const asked = rangeOf(filter);
   const before = after === undefined ? asked.to : Math.min(asked.to, startOf(after) + 1);
   const range = { filter, from: asked.from, to: before, first: 'newest', limit, after } as const;
-  return queries
-    .transaction()
-    .setAccessMode('read only')
-    .setIsolationLevel('repeatable read')
-    .execute((transaction) => (isOfSome ? listByHours(transaction, range) : readRange(transaction, range)));
+  return atOneMoment(queries, (transaction) =>
+    isOfSome ? listByHours(transaction, range) : readRange(transaction, range),
+  );
 }
 
 /** Like `listRequests`, page by page. */

@@ -3,6 +3,7 @@ import { errorKinds } from '../core/error-kinds.ts';
 import { sourcesOf } from './ledger-filter.ts';
 import type { LedgerFilter, LinesOfPage, UsageDimension, UsageLine, UsagePerformance } from '../core/administration.ts';
 import { refusal } from '../core/operator-refusals.ts';
+import { atOneMoment } from '../databases/one-moment.ts';
 import { exactTotal, moneyUnit, type Schema } from '../databases/schema.ts';
 import { groupColumn, inOrderOfTop, rankedDimension, type Top, topOf } from './top-groups.ts';
 import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from './usage-rollup.ts';
@@ -49,21 +50,17 @@ export async function usageReport(
   }
   const ranked = size === undefined ? undefined : rankedDimension(dimensions);
   // Both queries read the state of one moment: one ranks the top, the other sums it.
-  return queries
-    .transaction()
-    .setAccessMode('read only')
-    .setIsolationLevel('repeatable read')
-    .execute(async (transaction) => {
-      const top =
-        ranked === undefined || size === undefined ? undefined : await topOf(transaction, { filter, ranked, size });
-      const source = named(filter, dimensions, { measures, top });
-      const readPage = top === undefined ? page : undefined;
-      const { rows } = await report(source, dimensions, { measures, page: readPage }).execute(transaction);
-      const lines = rows.map((row) => lineOf(row, measures));
-      if (top === undefined) return lines;
-      const { offset, limit } = page ?? { offset: 0, limit: lines.length };
-      return inOrderOfTop(lines, top).slice(offset, offset + limit);
-    });
+  return atOneMoment(queries, async (transaction) => {
+    const top =
+      ranked === undefined || size === undefined ? undefined : await topOf(transaction, { filter, ranked, size });
+    const source = named(filter, dimensions, { measures, top });
+    const readPage = top === undefined ? page : undefined;
+    const { rows } = await report(source, dimensions, { measures, page: readPage }).execute(transaction);
+    const lines = rows.map((row) => lineOf(row, measures));
+    if (top === undefined) return lines;
+    const { offset, limit } = page ?? { offset: 0, limit: lines.length };
+    return inOrderOfTop(lines, top).slice(offset, offset + limit);
+  });
 }
 
 interface Reading {

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Money } from '../../core/money.ts';
 import { keptSince } from './kept-since.ts';
+import { atOneMoment } from '../databases/one-moment.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { usageKeyColumns, usageMeasures } from './usage-rollup.ts';
 import { type TagDifference, verifyTags } from './verify-tags.ts';
@@ -56,8 +57,7 @@ export interface Books {
  * its hours, those of an hour the sum of its kept requests, and those of a tag the sum of the kept requests that have it.
  */
 export async function verifyLedger(queries: Kysely<Schema>): Promise<Books> {
-  const all = queries.transaction().setAccessMode('read only').setIsolationLevel('repeatable read');
-  return all.execute(async (transaction) => ({
+  return atOneMoment(queries, async (transaction) => ({
     workspaces: await verifyBalances(transaction),
     ...(await verifySpending(transaction)),
     dayDifferences: await verifyDays(transaction),
