@@ -261,4 +261,3 @@ export const backendSpec = withRules(specFields, [
 export type BackendSpec = z.output<typeof backendSpec>;
 
 export const backendSchema = resource('Backend', backendSpec);
-export type BackendResource = z.output<typeof backendSchema>;
