@@ -3,7 +3,7 @@ import { noticeFinalizer } from '../src/control/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/reconcilers/account-controller.ts';
 import { accountKinds } from '../src/books/core/declared-account.ts';
 import { operatorRefusals } from '../src/books/core/operator-refusals.ts';
-import { actors, type CauseRow, causes } from '../src/core/cause.ts';
+import { actors, type CauseRow, causes, endedByRepair } from '../src/core/cause.ts';
 import { dependencyCauses } from '../src/core/dependency-cause.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
@@ -51,13 +51,13 @@ function kindsTable(): string {
 function causesTable(): string {
   return markdownTable(
     ['cause', 'reason of the condition', 'the engine', 'what to do', 'who', 'retry'],
-    Object.entries<CauseRow>(causes).map(([name, { reason, says, action, who, retry }]) => [
+    Object.entries<CauseRow>(causes).map(([name, { reason, says, action, who }]) => [
       code(name),
       code(reason),
       says,
       action,
       actors[who],
-      retry ? 'may help' : 'does not help',
+      endedByRepair.has(name) ? 'does not help' : 'may help',
     ]),
   );
 }

@@ -11,8 +11,6 @@ export interface CauseRow {
   readonly reason: string;
   /** The person who can take the action. */
   readonly who: keyof typeof actors;
-  /** Whether the same request may be answered later without a repair. */
-  readonly retry: boolean;
 }
 
 /** The persons who can end a cause. `nobody`: it ends without an action, or it is not a fault. */
@@ -30,49 +28,42 @@ const unreachable = {
     action: 'Start the engine, or correct host and port in spec.endpoint',
     reason: 'ConnectionRefused',
     who: 'engine',
-    retry: true,
   },
   'no-such-host': {
     says: 'has a host name that cannot be looked up',
     action: 'Correct the host in spec.endpoint, or the DNS of the gateway',
     reason: 'NoSuchHost',
     who: 'gateway',
-    retry: true,
   },
   'connect-timeout': {
     says: 'does not answer a connection in time',
     action: 'Check the address, network policies and firewalls on the way',
     reason: 'ConnectTimeout',
     who: 'gateway',
-    retry: true,
   },
   'no-route': {
     says: 'has no network route',
     action: 'Check the address, and the network between gateway and engine',
     reason: 'NoNetworkRoute',
     who: 'gateway',
-    retry: true,
   },
   'fails-health-check': {
     says: 'passes no health check',
     action: 'Start or repair the engine, or correct spec.healthCheck',
     reason: 'NoHealthyEndpoint',
     who: 'engine',
-    retry: true,
   },
   'not-in-envoy': {
     says: 'is not in Envoy yet',
     action: 'Look in Envoy’s log for the reason',
     reason: 'MissingInEnvoy',
     who: 'gateway',
-    retry: true,
   },
   'connect-failed': {
     says: 'cannot be connected to',
     action: 'Check host, port and TLS in spec.endpoint',
     reason: 'ConnectFailed',
     who: 'gateway',
-    retry: true,
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
@@ -83,49 +74,42 @@ const withoutTls = {
     action: 'Renew the certificate of the engine',
     reason: 'CertificateExpired',
     who: 'engine',
-    retry: false,
   },
   'certificate-unknown-authority': {
     says: 'has a certificate of an unknown authority',
     action: 'Name the authority in spec.endpoint.tls, or give the engine a certificate of a known one',
     reason: 'CertificateUnknownAuthority',
     who: 'gateway',
-    retry: false,
   },
   'certificate-other-name': {
     says: 'has a certificate for another host name',
     action: 'Correct the host, or the server name in spec.endpoint.tls',
     reason: 'CertificateOtherName',
     who: 'gateway',
-    retry: false,
   },
   'certificate-required': {
     says: 'requires a client certificate, or refuses the one it got',
     action: 'Give the Backend a client certificate that the engine accepts',
     reason: 'CertificateRequired',
     who: 'gateway',
-    retry: false,
   },
   'no-tls': {
     says: 'speaks plain HTTP where TLS is expected',
     action: 'Use http:// in spec.endpoint, or the port of the engine that speaks TLS',
     reason: 'NoTls',
     who: 'gateway',
-    retry: false,
   },
   'tls-expected': {
     says: 'expects TLS where plain HTTP is spoken',
     action: 'Use https:// in spec.endpoint',
     reason: 'TlsExpected',
     who: 'gateway',
-    retry: false,
   },
   'tls-failed': {
     says: 'fails the TLS handshake',
     action: 'Compare the TLS versions and ciphers of the engine with those of Envoy',
     reason: 'TlsFailed',
     who: 'engine',
-    retry: false,
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
@@ -136,91 +120,78 @@ const refusing = {
     action: 'Correct the key in the Secret of the Backend',
     reason: 'CredentialRefused',
     who: 'gateway',
-    retry: false,
   },
   'no-quota': {
     says: 'has no money or quota left',
     action: 'Top up the account at the provider, or raise its limit',
     reason: 'NoQuota',
     who: 'account',
-    retry: false,
   },
   'no-such-model': {
     says: 'has no such model',
     action: 'Correct upstreamModel in the route: `weir doctor` lists the names that the engine has',
     reason: 'NoSuchModel',
     who: 'gateway',
-    retry: false,
   },
   'no-such-path': {
     says: 'has no such path',
     action: 'Correct the path in spec.endpoint: most engines have the API below /v1',
     reason: 'NoSuchPath',
     who: 'gateway',
-    retry: false,
   },
   redirects: {
     says: 'redirects to another address',
     action: 'Put the address to which it redirects in spec.endpoint',
     reason: 'Redirects',
     who: 'gateway',
-    retry: false,
   },
   'not-an-api': {
     says: 'answers with a page in place of an API',
     action: 'Correct the address: a proxy, a login page or another program answers',
     reason: 'NotAnApi',
     who: 'gateway',
-    retry: false,
   },
   'refuses-parameter': {
     says: 'refuses a parameter that the gateway sends',
     action: 'Correct spec.engine, or the capabilities of the route',
     reason: 'ParameterRefused',
     who: 'gateway',
-    retry: false,
   },
   'no-tool-parser': {
     says: 'has no tool parser, or does not choose tools by itself',
     action: 'Start the engine with a tool parser, or take tools from the capabilities of the route',
     reason: 'NoToolParser',
     who: 'engine',
-    retry: false,
   },
   'no-chat-template': {
     says: 'has no chat template',
     action: 'Start the engine with a chat template, or serve a model that has one',
     reason: 'NoChatTemplate',
     who: 'engine',
-    retry: false,
   },
   misconfigured: {
     says: 'is not configured for what the gateway sends',
     action: 'Check spec.engine, the path, and the options that the engine was started with',
     reason: 'Misconfigured',
     who: 'engine',
-    retry: false,
   },
   'refuses-request': {
     says: 'refuses requests as they are written',
     action: 'Check spec.engine, and `weir explain` of a request that failed',
     reason: 'RequestsRefused',
     who: 'gateway',
-    retry: false,
   },
   'context-length': {
     says: 'has a shorter context than the model declares',
     action: 'Correct contextLength, or start the engine with a longer context',
     reason: 'ContextTooShort',
     who: 'gateway',
-    retry: false,
   },
   'content-policy': {
     says: 'refuses prompts by its content policy',
     action: 'Nothing: the provider judges each prompt',
     reason: 'ContentPolicy',
     who: 'nobody',
-    retry: false,
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
@@ -231,28 +202,24 @@ const busy = {
     action: 'Wait until the model is loaded; a health check keeps requests away until then',
     reason: 'Loading',
     who: 'nobody',
-    retry: true,
   },
   'rate-limited': {
     says: 'is at its rate limit',
     action: 'Raise the limit at the provider, or add a route',
     reason: 'RateLimited',
     who: 'account',
-    retry: true,
   },
   full: {
     says: 'is full',
     action: 'Add endpoints, or lower spec.capacity so that requests wait in the gateway',
     reason: 'Full',
     who: 'engine',
-    retry: true,
   },
   'out-of-memory': {
     says: 'ran out of memory',
     action: 'Give the engine more memory, or fewer and shorter requests at a time',
     reason: 'OutOfMemory',
     who: 'engine',
-    retry: true,
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
@@ -263,42 +230,36 @@ const broken = {
     action: 'Look in the log of the engine',
     reason: 'ServerError',
     who: 'engine',
-    retry: true,
   },
   'breaks-off': {
     says: 'breaks off its answers',
     action: 'Look in the log of the engine, and at the time limits of proxies before it',
     reason: 'BreaksOff',
     who: 'engine',
-    retry: true,
   },
   silent: {
     says: 'falls silent',
     action: 'Look in the log of the engine; if it only needs longer, raise the limits of silence',
     reason: 'Silent',
     who: 'engine',
-    retry: true,
   },
   unreadable: {
     says: 'answers in a form that cannot be read',
     action: 'Correct spec.engine; `weir engine check` shows what it answers',
     reason: 'Unreadable',
     who: 'gateway',
-    retry: true,
   },
   'wrong-structure': {
     says: 'does not keep to the structure that was asked for',
     action: 'Check that the engine supports structured output and tool choice',
     reason: 'WrongStructure',
     who: 'gateway',
-    retry: true,
   },
   'cannot-continue': {
     says: 'does not continue answers where they broke off',
     action: 'Nothing: the answer was asked for elsewhere',
     reason: 'CannotContinue',
     who: 'nobody',
-    retry: true,
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 
@@ -310,6 +271,8 @@ const namesOf = (...rows: readonly object[]): ReadonlySet<string> => new Set(row
 /** Causes in the TLS of a connection, and all by which there is none: any answer of the engine rules them out. */
 export const ofTls = namesOf(withoutTls);
 export const ofConnection = namesOf(unreachable, withoutTls);
+/** Causes that only a repair ends. With all others, the same request may be answered later. */
+export const endedByRepair = namesOf(withoutTls, refusing);
 /** The cause of a name, for example in a file; undefined: it is of another version. */
 export const causeNamed = (name: string | undefined): Cause | undefined =>
   // oxlint-disable-next-line typescript/consistent-type-assertions -- `in` does not narrow a string to the keys

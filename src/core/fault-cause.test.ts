@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Cause, type CauseRow, causeNamed, causes, causeText } from './cause.ts';
+import { type Cause, type CauseRow, causeNamed, causes, causeText, endedByRepair } from './cause.ts';
 import { type Fault, faultKinds } from './event.ts';
 import { causeOf } from './fault-cause.ts';
 
@@ -44,11 +44,11 @@ describe('the cause of a fault', () => {
 });
 
 it('lets nobody repair only what is no fault or passes, and leaves a retry to everything that may pass', () => {
-  const named = (keep: (row: CauseRow) => boolean) =>
-    Object.entries<CauseRow>(causes).flatMap(([name, row]) => (keep(row) ? [name] : []));
+  const named = (keep: (row: CauseRow, name: string) => boolean) =>
+    Object.entries<CauseRow>(causes).flatMap(([name, row]) => (keep(row, name) ? [name] : []));
   expect(named(({ who }) => who === 'nobody')).toEqual(['content-policy', 'loading', 'cannot-continue']);
   expect(named(({ who }) => who === 'account')).toEqual(['no-quota', 'rate-limited']);
-  expect(named(({ retry }) => retry)).toEqual([
+  expect(named((_, name) => !endedByRepair.has(name))).toEqual([
     ...['connection-refused', 'no-such-host', 'connect-timeout', 'no-route', 'fails-health-check', 'not-in-envoy'],
     ...['connect-failed', 'loading', 'rate-limited', 'full', 'out-of-memory', 'server-error', 'breaks-off', 'silent'],
     ...['unreadable', 'wrong-structure', 'cannot-continue'],

@@ -1,5 +1,5 @@
 import type { Feature } from '../../core/capability.ts';
-import { causes } from '../../core/cause.ts';
+import { endedByRepair } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
@@ -56,7 +56,7 @@ export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
   const about = faults.find((fault) => fault.about !== undefined)?.about;
   const [reason] = reasons;
   // A refusal of the request has an error of its own, which recommends no retry either.
-  const needsRepair = (fault: Fault): boolean => !causes[causeOf(fault)].retry && !isOfTheRequest(fault);
+  const needsRepair = (fault: Fault): boolean => endedByRepair.has(causeOf(fault)) && !isOfTheRequest(fault);
   const isLasting = (faults.length > 0 && faults.every(needsRepair)) || undefined;
   if (reasons.size === 1) return { refusedFor: reason, about, isLasting };
   if (faults.length > 0 && faults.every(({ engineError }) => ofTheRequest.has(engineError))) {
