@@ -1,5 +1,5 @@
 import { ownerOf } from '../../src/gateway/routing/affinity.ts';
-import { createDecayedMean } from '../../src/gateway/routing/health/decayed-mean.ts';
+import { createDecayedMean } from '../../src/gateway/core/decayed-mean.ts';
 import { createPools } from '../../src/gateway/routing/pool/pools.ts';
 import type { PoolAttempt } from '../../src/gateway/routing/pool/pool-attempt.ts';
 import { pick } from '../../src/gateway/routing/pool/pick.ts';

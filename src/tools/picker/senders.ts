@@ -1,4 +1,4 @@
-import { createDecayedMean, type DecayedMean } from '../../gateway/routing/health/decayed-mean.ts';
+import { createDecayedMean, type DecayedMean } from '../../gateway/core/decayed-mean.ts';
 import type { PoolView } from '../../gateway/routing/health/pool-choice.ts';
 import type { EndpointPool } from '../../gateway/routing/pool/pool.ts';
 

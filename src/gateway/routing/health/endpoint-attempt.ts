@@ -3,7 +3,7 @@ import { type Fault, isEngineFailure } from '../../../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import type { Circuit, CircuitTicket } from './circuit.ts';
 import type { Cooling } from './cooling.ts';
-import type { DecayedMean } from './decayed-mean.ts';
+import type { DecayedMean } from '../../core/decayed-mean.ts';
 import type { BackendLoad } from './load.ts';
 import type { Pace } from './pace.ts';
 

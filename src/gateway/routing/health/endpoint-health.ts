@@ -2,7 +2,7 @@ import type { Endpoint } from '../../../core/endpoint.ts';
 import type { Fault } from '../../../core/event.ts';
 import { createCircuit } from './circuit.ts';
 import { createCooling } from './cooling.ts';
-import { createDecayedMean } from './decayed-mean.ts';
+import { createDecayedMean } from '../../core/decayed-mean.ts';
 import {
   beginAgain,
   blameOf,

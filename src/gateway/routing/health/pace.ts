@@ -1,5 +1,5 @@
 import { addToBucket, createLogScale, reachedAt } from '../../core/log-histogram.ts';
-import { createDecayedMean } from './decayed-mean.ts';
+import { createDecayedMean } from '../../core/decayed-mean.ts';
 
 /** The time to the first output. */
 export interface FirstOutput {

@@ -1,7 +1,7 @@
 import { type CallerEvidence, createCallerEvidence } from '../../core/caller-evidence.ts';
 import type { StructuralCapability, StructureFinding } from '../../core/health.ts';
 import { type Circuit, type CircuitState, createCircuit } from './circuit.ts';
-import { createDecayedMean } from './decayed-mean.ts';
+import { createDecayedMean } from '../../core/decayed-mean.ts';
 
 /** Counts how often a route's answers have the requested structure, for each capability by itself. */
 export interface StructureHealth {

@@ -1,4 +1,4 @@
-import { createDecayedMean } from '../health/decayed-mean.ts';
+import { createDecayedMean } from '../../core/decayed-mean.ts';
 import { createSpeed } from './speed.ts';
 
 /** The knowledge of the answers of all endpoints together. The answers of one endpoint are too few: chance decides too much. */

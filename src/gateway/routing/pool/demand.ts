@@ -1,4 +1,4 @@
-import { createDecayedMean } from '../health/decayed-mean.ts';
+import { createDecayedMean } from '../../core/decayed-mean.ts';
 import type { OwnWork } from './endpoint-knowledge.ts';
 import { assumedPrefill, assumedTokens } from './endpoint-state.ts';
 import type { AssumedSpeed, Speed } from './speed.ts';

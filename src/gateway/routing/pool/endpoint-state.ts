@@ -1,6 +1,6 @@
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
 import type { EndpointWork } from '../../core/pool-report.ts';
-import { createDecayedMean, type DecayedMean } from '../health/decayed-mean.ts';
+import { createDecayedMean, type DecayedMean } from '../../core/decayed-mean.ts';
 import { type AnswerKnowledge, recent } from './answer-knowledge.ts';
 import { createHeldBlocks, type HeldBlocks } from './held-blocks.ts';
 import { createOtherTraffic, type KnownRequests, type OtherTraffic } from './other-traffic.ts';
