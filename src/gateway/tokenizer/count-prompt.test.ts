@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mostTokens, type Prompt, type PromptCount, type PromptShape } from '../../core/prompt.ts';
-import { beginPromptCount, countPrompt } from './count-prompt.ts';
+import { countPrompt, countInSteps } from './count-prompt.ts';
 import { type LoadedTokenizer, loadTokenizer } from './loaded-tokenizer.ts';
+import { countUntil } from './text-counter.ts';
 
 interface Case {
   readonly prompt: Prompt;
@@ -25,7 +26,7 @@ const tokenizerOf = (name: string): LoadedTokenizer => loaded[name]!;
 const userSays = (content: string): Prompt => ({ messages: [{ role: 'user', content }], tools: [] });
 
 function tokensOfText(tokenizer: LoadedTokenizer, text: string): number {
-  const count = tokenizer.counter.begin(text, Number.POSITIVE_INFINITY).step(() => false);
+  const count = countUntil(tokenizer.counter.count(text, Number.POSITIVE_INFINITY), () => false);
   return count?.kind === 'counted' ? count.tokens : Number.NaN;
 }
 
@@ -58,9 +59,9 @@ describe.each(names)('the %s tokenizer', (name) => {
 
   it('counts the same in steps of any size', () => {
     for (const { prompt } of cases.slice(0, 80)) {
-      const counting = beginPromptCount(tokenizer, prompt, unlimited);
+      const counting = countInSteps(tokenizer, prompt, unlimited);
       let count: PromptCount | undefined;
-      while (count === undefined) count = counting.step(() => true);
+      while (count === undefined) count = countUntil(counting, () => true);
       expect(count).toEqual(countPrompt(tokenizer, prompt, unlimited));
     }
   });
@@ -208,11 +209,11 @@ describe('counting', () => {
 
   it('stops early once a prompt is over the limit', () => {
     let asked = 0;
-    const counting = beginPromptCount(tokenizer, userSays('word '.repeat(1_000_000)), {
+    const counting = countInSteps(tokenizer, userSays('word '.repeat(1_000_000)), {
       want: 'count',
       limit: 100_000,
     });
-    const count = counting.step(() => {
+    const count = countUntil(counting, () => {
       asked += 1;
       return false;
     });

@@ -1,11 +1,6 @@
 import type { Prompt, PromptCount, PromptCountOptions } from '../../core/prompt.ts';
 import type { LoadedTokenizer } from './loaded-tokenizer.ts';
-
-/** A count under way, done in steps so that a long prompt can wait for short ones in between. */
-interface PromptCountRun {
-  /** Counts to the end, or until `stop` returns true. Then it returns undefined and has to be called again. */
-  readonly step: (stop: () => boolean) => PromptCount | undefined;
-}
+import { type Counting, countUntil } from './text-counter.ts';
 
 function imagesOf({ messages }: Prompt): number {
   return messages.reduce(
@@ -15,49 +10,40 @@ function imagesOf({ messages }: Prompt): number {
   );
 }
 
-const settled = (count: PromptCount): PromptCountRun => ({ step: () => count });
-
 /**
- * Begins to count a prompt: renders it with the model's template, answers from its size alone if that is enough, and only
- * then counts its words. Never throws.
+ * Counts a prompt: renders it with the model's template, answers from its size alone if that is enough, and only then
+ * counts its words. Never throws.
  */
-export function beginPromptCount(
+export function* countInSteps(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,
   options: PromptCountOptions,
-): PromptCountRun {
+): Counting<PromptCount> {
   const { want, limit, tokensPerImage } = options;
   const images = imagesOf(prompt);
-  if (images > 0 && tokensPerImage === undefined) return settled({ kind: 'unknown', reason: 'tokenizer' });
+  if (images > 0 && tokensPerImage === undefined) return { kind: 'unknown', reason: 'tokenizer' };
   const beside = images * (tokensPerImage ?? 0);
   let text: string;
   try {
     text = tokenizer.render(prompt);
   } catch {
-    return settled({ kind: 'unknown', reason: 'template' });
+    return { kind: 'unknown', reason: 'template' };
   }
   const { tokensPerByte } = tokenizer.counter.sizes;
   // One token more, for a blank that the tokenizer puts before the whole text.
   const atMost =
     tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
-  if (want === 'fit' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
+  if (want === 'fit' && atMost <= limit) return { kind: 'within', atMost: Math.ceil(atMost) };
 
-  const counting = tokenizer.counter.begin(text, limit - beside);
-  return {
-    step: (stop) => {
-      const count = counting.step(stop);
-      switch (count?.kind) {
-        case undefined:
-          return undefined;
-        case 'counted':
-          return { kind: 'counted', tokens: count.tokens + beside };
-        case 'over':
-          return { kind: 'over', atLeast: count.atLeast + beside };
-        case 'unknown':
-          return { kind: 'unknown', reason: 'time' };
-      }
-    },
-  };
+  const count = yield* tokenizer.counter.count(text, limit - beside);
+  switch (count.kind) {
+    case 'counted':
+      return { kind: 'counted', tokens: count.tokens + beside };
+    case 'over':
+      return { kind: 'over', atLeast: count.atLeast + beside };
+    case 'unknown':
+      return { kind: 'unknown', reason: 'time' };
+  }
 }
 
 interface TimeLimit {
@@ -73,6 +59,6 @@ export function countPrompt(
   { milliseconds, elapsed, ...options }: PromptCountOptions & TimeLimit,
 ): PromptCount {
   const end = elapsed() + milliseconds;
-  const counting = beginPromptCount(tokenizer, prompt, options);
-  return counting.step(() => elapsed() >= end) ?? { kind: 'unknown', reason: 'time' };
+  const counting = countInSteps(tokenizer, prompt, options);
+  return countUntil(counting, () => elapsed() >= end) ?? { kind: 'unknown', reason: 'time' };
 }

@@ -2,7 +2,7 @@ import type { SystemMessages } from '../../core/capability.ts';
 import type { Message, Tool, ToolCall } from '../../core/request.ts';
 import type { Prompt, TokenizerBounds } from '../../core/prompt.ts';
 import { type ChatTemplate, compileChatTemplate } from './chat-template.ts';
-import { compileTextCounter, type TextCounter } from './text-counter.ts';
+import { compileTextCounter, countUntil, type TextCounter } from './text-counter.ts';
 import { BrokenTokenizer, FieldFault, readTokenizerFolder, type TokenizerFolder } from './tokenizer-folder.ts';
 
 /** A tokenizer that is ready to count. */
@@ -100,7 +100,7 @@ function measureTemplate(
   const count = (messages: readonly Message[], tools: readonly Tool[] = []): number | undefined => {
     const prompt: Prompt = { messages, tools };
     try {
-      const counted = counter.begin(render(prompt), Number.POSITIVE_INFINITY).step(() => false);
+      const counted = countUntil(counter.count(render(prompt), Number.POSITIVE_INFINITY), () => false);
       return counted?.kind === 'counted' ? counted.tokens : undefined;
     } catch {
       return undefined;

@@ -15,20 +15,26 @@ type TextCount =
   | { readonly kind: 'over'; readonly atLeast: number }
   | { readonly kind: 'unknown' };
 
-/** A count under way, done in steps so that a long text can wait for short ones in between. */
-interface TextCounting {
-  /** Counts to the end, or until `stop` returns true. Then it returns undefined. `stop` is called every few hundred words. */
-  readonly step: (stop: () => boolean) => TextCount | undefined;
+/** A count under way. It pauses every few hundred words, so that a long text can wait for short ones in between. */
+export type Counting<Count> = Generator<void, Count, void>;
+
+/** Counts to the end, or until `stop` returns true in a pause. Then it returns undefined. */
+export function countUntil<Count>(counting: Counting<Count>, stop: () => boolean): Count | undefined {
+  for (;;) {
+    const { done, value } = counting.next();
+    if (done === true) return value;
+    if (stop()) return undefined;
+  }
 }
 
 export interface TextCounter {
   /** Counts the tokens of `text`, without special tokens around it. Ends as `over` once they are certain to be more than `limit`. */
-  readonly begin: (text: string, limit: number) => TextCounting;
+  readonly count: (text: string, limit: number) => Counting<TextCount>;
   readonly sizes: TokenSizes;
 }
 
-const wordsPerCheck = 256;
-const unitsPerCheck = 16_384;
+const wordsPerStep = 256;
+const unitsPerStep = 16_384;
 
 /** Makes a counter from the contents of a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
 export function compileTextCounter(file: TokenizerFile, extraTokens: readonly AddedTokenFile[]): TextCounter {
@@ -36,7 +42,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   const normalize = compileNormalizer(file.normalizer);
   const preTokenize = compilePreTokenizer(file.pre_tokenizer);
   const cut = byteLevel ? (text: string) => [text] : compileSafeCuts(file.model);
-  const count = compileBytePairs(file.model, byteLevel);
+  const tokensOf = compileBytePairs(file.model, byteLevel);
 
   // The same token may be in both files; the one read last wins (transformers, `added_tokens_decoder`).
   const added = new Map([...file.added_tokens, ...extraTokens].map((token) => [token.content, token]));
@@ -66,44 +72,37 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
     }
   }
 
-  function begin(text: string, limit: number): TextCounting {
+  function* count(text: string, limit: number): Counting<TextCount> {
     const least = fewestTokens(Buffer.byteLength(text), sizes.maxTextBytes);
-    if (least > limit) return { step: () => ({ kind: 'over', atLeast: least }) };
-    const words = wordsOf(text);
+    if (least > limit) return { kind: 'over', atLeast: least };
     let tokens = 0;
-    let wordUnits = 0;
-    return {
-      step: (stop) => {
-        for (let seen = 1; ; seen += 1) {
-          const { done, value } = words.next();
-          if (done === true) return tokens > limit ? { kind: 'over', atLeast: tokens } : { kind: 'counted', tokens };
-          if (value === undefined) {
-            tokens += 1;
-          } else {
-            // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be
-            // merged.
-            const least = tokens + fewestTokens(value.length, sizes.maxTokenBytes);
-            if (least > limit) return { kind: 'over', atLeast: least };
-            wordUnits += value.length;
-            try {
-              tokens += count(value);
-            } catch (error) {
-              if (!(error instanceof WordTooLong)) throw error;
-              const atLeast = tokens + leastOf(value);
-              return atLeast > limit ? { kind: 'over', atLeast } : { kind: 'unknown' };
-            }
-          }
-          if (tokens > limit) return { kind: 'over', atLeast: tokens };
-          if (seen % wordsPerCheck === 0 || wordUnits > unitsPerCheck) {
-            wordUnits = 0;
-            if (stop()) return undefined;
-          }
+    let words = 0;
+    let units = 0;
+    for (const word of wordsOf(text)) {
+      if (word === undefined) tokens += 1;
+      else {
+        // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be merged.
+        const atLeast = tokens + fewestTokens(word.length, sizes.maxTokenBytes);
+        if (atLeast > limit) return { kind: 'over', atLeast };
+        try {
+          tokens += tokensOf(word);
+        } catch (error) {
+          if (!(error instanceof WordTooLong)) throw error;
+          const atLeast = tokens + leastOf(word);
+          return atLeast > limit ? { kind: 'over', atLeast } : { kind: 'unknown' };
         }
-      },
-    };
+        units += word.length;
+      }
+      if (tokens > limit) return { kind: 'over', atLeast: tokens };
+      words += 1;
+      if (words % wordsPerStep !== 0 && units <= unitsPerStep) continue;
+      units = 0;
+      yield;
+    }
+    return { kind: 'counted', tokens };
   }
 
-  return { begin, sizes };
+  return { count, sizes };
 }
 
 /** How vocabularies in the manner of SentencePiece write a blank. */

@@ -5,8 +5,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Prompt, PromptCount, PromptCountOptions, TokenizerLoad, TokenizerProblem } from '../../core/prompt.ts';
 import { BrokenTokenizer } from './tokenizer-folder.ts';
-import { beginPromptCount } from './count-prompt.ts';
+import { countInSteps } from './count-prompt.ts';
 import { createTokenizerCache } from './loaded-tokenizer.ts';
+import { type Counting, countUntil } from './text-counter.ts';
 
 const turnMs = 5;
 
@@ -15,11 +16,11 @@ export function createFunctions({ root, allowanceMs }: { readonly root: string; 
   const cache = createTokenizerCache({ root, now: Date.now });
 
   /** Counts in turns. Undefined: the allowance is used up. */
-  async function inTurns<Count>(step: (stop: () => boolean) => Count | undefined): Promise<Count | undefined> {
+  async function inTurns<Count>(counting: Counting<Count>): Promise<Count | undefined> {
     for (let usedMs = 0; ;) {
       await nextTurn();
       const began = performance.now();
-      const count = step(() => performance.now() - began >= turnMs);
+      const count = countUntil(counting, () => performance.now() - began >= turnMs);
       usedMs += performance.now() - began;
       if (count !== undefined || usedMs >= allowanceMs) return count;
     }
@@ -36,11 +37,11 @@ export function createFunctions({ root, allowanceMs }: { readonly root: string; 
     countPrompt: async (path: string, prompt: Prompt, options: PromptCountOptions): Promise<PromptCount> => {
       const tokenizer = await cache.get(path).catch(() => undefined);
       if (tokenizer === undefined) return { kind: 'unknown', reason: 'tokenizer' };
-      return (await inTurns(beginPromptCount(tokenizer, prompt, options).step)) ?? { kind: 'unknown', reason: 'time' };
+      return (await inTurns(countInSteps(tokenizer, prompt, options))) ?? { kind: 'unknown', reason: 'time' };
     },
     countText: async (path: string, text: string): Promise<number | undefined> => {
       const tokenizer = await cache.get(path).catch(() => undefined);
-      const count = tokenizer && (await inTurns(tokenizer.counter.begin(text, Number.POSITIVE_INFINITY).step));
+      const count = tokenizer && (await inTurns(tokenizer.counter.count(text, Number.POSITIVE_INFINITY)));
       return count?.kind === 'counted' ? count.tokens : undefined;
     },
   };
