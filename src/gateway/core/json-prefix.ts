@@ -1,9 +1,11 @@
-/** Reads JSON text piece by piece (RFC 8259): a synchronous machine whose time and memory grow in proportion to the text. */
-interface JsonPrefix {
-  /** Whether the text so far can still become JSON. Once false, always false. */
-  readonly push: (text: string) => boolean;
-  /** Whether the text so far is complete JSON. */
-  readonly isWhole: () => boolean;
+/** A text that is JSON (RFC 8259), or the beginning of some. */
+interface JsonBeginning {
+  readonly isWhole: boolean;
+  /**
+   * The text with its open strings, lists and objects closed. Leaves out a key, number or word that is not complete, and a
+   * number at the very end, because it may go on.
+   */
+  readonly ended: string;
 }
 
 /** What may come next. White space may precede it. */
@@ -18,227 +20,106 @@ type Expected =
   /** What may follow a value: a comma, the end of its container, or the end of the text. */
   | 'after';
 
-type State = Expected | NumberPart | 'string' | 'escape' | 'hex' | 'literal' | 'broken';
-
-const literals: ReadonlyMap<string, string> = new Map([
-  ['t', 'rue'],
-  ['f', 'alse'],
-  ['n', 'ull'],
-]);
-
-const isHexDigit = (character: string): boolean =>
-  isDigit(character) || (character >= 'a' && character <= 'f') || (character >= 'A' && character <= 'F');
-
-/** White space in JSON: four characters, fewer than in JavaScript. */
-export const isJsonSpace = (character: string): boolean =>
-  character === ' ' || character === '\n' || character === '\r' || character === '\t';
-
-/** Where in the text the reading is. */
-interface Reading {
-  state: State;
-  /** The closing brackets of all open containers, innermost last. */
-  readonly open: ('}' | ']')[];
-  isKey: boolean;
-  /** The part of a literal that has not arrived yet. */
-  rest: string;
-  hexDigits: number;
-}
-
-const beginning = (): Reading => ({ state: 'value', open: [], isKey: false, rest: '', hexDigits: 0 });
-
-export function createJsonPrefix(): JsonPrefix {
-  const reading = beginning();
-  return {
-    push: (text) => {
-      for (let at = 0; at < text.length && reading.state !== 'broken'; at += 1) {
-        reading.state = step(reading, text.charAt(at));
-      }
-      return reading.state !== 'broken';
-    },
-    isWhole: () => reading.open.length === 0 && (reading.state === 'after' || isWholeNumber(reading.state)),
-  };
-}
-
 /**
- * Ends JSON text that was cut off: closes its open strings, lists and objects. Leaves out a key, number or word that is not complete.
- * Undefined: the text is not the beginning of JSON.
+ * Reads a text in one pass. Undefined: nothing that begins like this is JSON. Time and memory grow in proportion to the text, however
+ * deep it is nested.
  */
-export function endJson(text: string): string | undefined {
-  const reading = beginning();
+export function readJsonBeginning(text: string): JsonBeginning | undefined {
+  /** The closing brackets of all open containers, innermost last. */
+  const open: ('}' | ']')[] = [];
+  let expected: Expected = 'value';
   /** The text up to here is complete except for closing brackets. */
   let completeTo = 0;
-  let escapeFrom = 0;
-  for (let at = 0; at < text.length; at += 1) {
+  const ended = (complete: string): string => complete + open.toReversed().join('');
+
+  for (let at = afterJsonSpace(text, 0); at < text.length; at = afterJsonSpace(text, at)) {
     const character = text.charAt(at);
-    const next = step(reading, character);
-    reading.state = next;
-    if (next === 'broken') return undefined;
-    if (next === 'escape') escapeFrom = at;
-    if (next === 'after' || next === 'first-key' || next === 'first-item') completeTo = at + 1;
-    else if (character === ',' && (next === 'key' || next === 'value')) completeTo = at;
-  }
-  const { state, isKey, open } = reading;
-  const isText = !isKey && (state === 'string' || state === 'escape' || state === 'hex');
-  if (isText) return `${text.slice(0, state === 'string' ? text.length : escapeFrom)}"${closing(open)}`;
-  // Nothing was opened or closed after the last complete place.
-  return text.slice(0, completeTo) + closing(open);
-}
-
-const closing = (open: Reading['open']): string => open.toReversed().join('');
-
-function step(reading: Reading, character: string): State {
-  const { state } = reading;
-  switch (state) {
-    case 'broken':
-      return 'broken';
-    case 'string':
-      return inString(reading, character);
-    case 'escape':
-      return afterBackslash(reading, character);
-    case 'hex':
-      return inHex(reading, character);
-    case 'literal':
-      return inLiteral(reading, character);
-    case 'value':
-    case 'first-item':
-    case 'first-key':
-    case 'key':
-    case 'colon':
-    case 'after':
-      return betweenTokens(reading, state, character);
-    case 'minus':
-    case 'zero':
-    case 'integer':
-    case 'point':
-    case 'fraction':
-    case 'exponent':
-    case 'exponent-sign':
-    case 'exponent-digits': {
-      const next = nextInNumber(state, character);
-      if (next !== undefined) return next;
-      return isWholeNumber(state) ? betweenTokens(reading, 'after', character) : 'broken';
+    const isKey: boolean = expected === 'key' || expected === 'first-key';
+    if (expected === 'colon') {
+      if (character !== ':') return undefined;
+      expected = 'value';
+      at += 1;
+    } else if (closesContainer(expected, open.at(-1), character)) {
+      open.pop();
+      expected = 'after';
+      completeTo = at += 1;
+    } else if (expected === 'after') {
+      if (character !== ',' || open.length === 0) return undefined;
+      completeTo = at;
+      expected = open.at(-1) === '}' ? 'key' : 'value';
+      at += 1;
+    } else if (!isKey && (character === '{' || character === '[')) {
+      open.push(character === '{' ? '}' : ']');
+      expected = character === '{' ? 'first-key' : 'first-item';
+      completeTo = at += 1;
+    } else {
+      const read = character === '"' ? readString(text, at) : isKey ? undefined : readPlain(text, at);
+      if (read === undefined) return undefined;
+      if (read.isCut && character === '"' && !isKey)
+        return { isWhole: false, ended: ended(`${text.slice(0, read.end)}"`) };
+      if (read.isCut) return { isWhole: false, ended: ended(text.slice(0, completeTo)) };
+      at = read.end;
+      expected = isKey ? 'colon' : 'after';
+      if (!isKey && !(at === text.length && isDigit(text.charAt(at - 1)))) completeTo = at;
     }
   }
+  return { isWhole: expected === 'after' && open.length === 0, ended: ended(text.slice(0, completeTo)) };
 }
 
-function beginValue(reading: Reading, character: string): State {
-  switch (character) {
-    case '{':
-      reading.open.push('}');
-      return 'first-key';
-    case '[':
-      reading.open.push(']');
-      return 'first-item';
-    case '"':
-      reading.isKey = false;
-      return 'string';
-    case '-':
-      return 'minus';
-    case '0':
-      return 'zero';
-    default:
-      if (isDigit(character)) return 'integer';
-      reading.rest = literals.get(character) ?? '';
-      return reading.rest === '' ? 'broken' : 'literal';
-  }
+/** White space in JSON is four characters, fewer than in JavaScript. */
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+
+export function afterJsonSpace(text: string, from: number): number {
+  let at = from;
+  while (isSpace(text.charCodeAt(at))) at += 1;
+  return at;
 }
 
-function beginKey(reading: Reading, character: string): State {
-  reading.isKey = true;
-  return character === '"' ? 'string' : 'broken';
+function closesContainer(expected: Expected, closing: '}' | ']' | undefined, character: string): boolean {
+  return character === closing && (expected === 'after' || expected === 'first-item' || expected === 'first-key');
 }
-
-function afterValue(reading: Reading, character: string): State {
-  const end = reading.open.at(-1);
-  if (end === undefined) return 'broken';
-  if (character === ',') return end === '}' ? 'key' : 'value';
-  return character === end ? close(reading) : 'broken';
-}
-
-function close(reading: Reading): State {
-  reading.open.pop();
-  return 'after';
-}
-
-function inString(reading: Reading, character: string): State {
-  if (character === '"') return reading.isKey ? 'colon' : 'after';
-  if (character === '\\') return 'escape';
-  return character < ' ' ? 'broken' : 'string';
-}
-
-function afterBackslash(reading: Reading, character: string): State {
-  reading.hexDigits = 0;
-  return character === 'u' ? 'hex' : '"\\/bfnrt'.includes(character) ? 'string' : 'broken';
-}
-
-function inHex(reading: Reading, character: string): State {
-  if (!isHexDigit(character)) return 'broken';
-  reading.hexDigits += 1;
-  return reading.hexDigits === 4 ? 'string' : 'hex';
-}
-
-function inLiteral(reading: Reading, character: string): State {
-  if (!reading.rest.startsWith(character)) return 'broken';
-  reading.rest = reading.rest.slice(1);
-  return reading.rest === '' ? 'after' : 'literal';
-}
-
-/** The step between tokens: white space may come first. */
-function betweenTokens(reading: Reading, expected: Expected, character: string): State {
-  if (isJsonSpace(character)) return expected;
-  switch (expected) {
-    case 'value':
-      return beginValue(reading, character);
-    case 'first-item':
-      return character === ']' ? close(reading) : beginValue(reading, character);
-    case 'first-key':
-      return character === '}' ? close(reading) : beginKey(reading, character);
-    case 'key':
-      return beginKey(reading, character);
-    case 'colon':
-      return character === ':' ? 'value' : 'broken';
-    case 'after':
-      return afterValue(reading, character);
-  }
-}
-
-/** Parts of a number in JSON (RFC 8259 §6), named after what has been read last. */
-type NumberPart =
-  | 'minus'
-  | 'zero'
-  | 'integer'
-  | 'point'
-  | 'fraction'
-  | 'exponent'
-  | 'exponent-sign'
-  | 'exponent-digits';
 
 const isDigit = (character: string): boolean => character >= '0' && character <= '9';
 
-/** Whether a number may end after this part. */
-function isWholeNumber(part: string): boolean {
-  return part === 'zero' || part === 'integer' || part === 'fraction' || part === 'exponent-digits';
+/** Where a match of a sticky pattern ends. Undefined: there is none at this place. */
+function endOf(pattern: RegExp, text: string, from: number): number | undefined {
+  pattern.lastIndex = from;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
 }
 
-/** The next part; undefined when the character does not belong to the number. */
-function nextInNumber(part: NumberPart, character: string): NumberPart | undefined {
-  const isExponent = character === 'e' || character === 'E';
-  switch (part) {
-    case 'minus':
-      return character === '0' ? 'zero' : isDigit(character) ? 'integer' : undefined;
-    case 'zero':
-    case 'integer':
-      if (part === 'integer' && isDigit(character)) return 'integer';
-      return character === '.' ? 'point' : isExponent ? 'exponent' : undefined;
-    case 'point':
-      return isDigit(character) ? 'fraction' : undefined;
-    case 'fraction':
-      return isDigit(character) ? 'fraction' : isExponent ? 'exponent' : undefined;
-    case 'exponent':
-      if (character === '+' || character === '-') return 'exponent-sign';
-      return isDigit(character) ? 'exponent-digits' : undefined;
-    case 'exponent-sign':
-    case 'exponent-digits':
-      return isDigit(character) ? 'exponent-digits' : undefined;
+interface ReadToken {
+  /** Of what is complete of it. */
+  readonly end: number;
+  /** The text ends in the middle of it. */
+  readonly isCut: boolean;
+}
+
+/** Characters of a string that stand for themselves. */
+// oxlint-disable-next-line no-control-regex -- JSON allows them as escapes alone
+const plainText = /[^"\\\u0000-\u001f]*/y;
+const escape = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+const cutEscape = /\\(?:u[\da-fA-F]{0,3})?$/y;
+
+function readString(text: string, from: number): ReadToken | undefined {
+  for (let at = endOf(plainText, text, from + 1) ?? from; ; at = endOf(plainText, text, at) ?? at) {
+    if (at === text.length) return { end: at, isCut: true };
+    if (text.charAt(at) === '"') return { end: at + 1, isCut: false };
+    const afterEscape = endOf(escape, text, at);
+    if (afterEscape === undefined) return cutAt(cutEscape, text, at);
+    at = afterEscape;
   }
 }
+
+const numberOrWord = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+const cutNumber = /-?(?:(?:0|[1-9]\d*)(?:\.|(?:\.\d+)?[eE][+-]?))?$/y;
+const cutWord = /(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?)$/y;
+
+function readPlain(text: string, from: number): ReadToken | undefined {
+  const end = endOf(numberOrWord, text, from);
+  const goesOn = end === undefined || /[.eE]/.test(text.charAt(end));
+  const cut = goesOn ? (cutAt(cutNumber, text, from) ?? cutAt(cutWord, text, from)) : undefined;
+  return cut ?? (end === undefined ? undefined : { end, isCut: false });
+}
+
+const cutAt = (pattern: RegExp, text: string, at: number): ReadToken | undefined =>
+  endOf(pattern, text, at) === undefined ? undefined : { end: at, isCut: true };

@@ -1,6 +1,6 @@
 import { isObject, parseJson } from '../../core/json.ts';
 import type { Tool } from '../../core/request.ts';
-import { endJson } from '../core/json-prefix.ts';
+import { readJsonBeginning } from '../core/json-prefix.ts';
 import { present } from './read-body.ts';
 
 /** Custom tools, which take free text. No engine has such tools: the text becomes the one argument of a function. */
@@ -38,6 +38,6 @@ export function customInputOf(text: string): string {
 export function wholeArguments(text: string): string {
   if (/^\s*(?:null\s*)?$/.test(text)) return '{}';
   if (isObject(parseJson(text))) return text;
-  const ended = endJson(text);
+  const ended = readJsonBeginning(text)?.ended;
   return ended !== undefined && isObject(parseJson(ended)) ? ended : customArguments(text);
 }

@@ -2,7 +2,7 @@ import type { FinishReason } from '../../core/event.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { ResponseFormat, Tool, ToolCall, ToolChoice } from '../../core/request.ts';
 import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
-import { createJsonPrefix } from '../core/json-prefix.ts';
+import { readJsonBeginning } from '../core/json-prefix.ts';
 import { beginsAsCall } from './call-in-text.ts';
 
 type StructuredFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
@@ -71,10 +71,7 @@ function isComplete(choice: CollectedChoice, { hasStops }: StructureWanted): boo
 }
 
 /** Whether a text is the beginning of some JSON, and no more. */
-function isCut(text: string): boolean {
-  const json = createJsonPrefix();
-  return json.push(text) && !json.isWhole();
-}
+const isCut = (text: string): boolean => readJsonBeginning(text)?.isWhole === false;
 
 async function checkOf(
   capability: StructuralCapability,

@@ -1,5 +1,5 @@
 import type { AnswerEvent, TextEvent } from '../../../core/event.ts';
-import { createJsonPrefix } from '../../core/json-prefix.ts';
+import { readJsonBeginning } from '../../core/json-prefix.ts';
 import type { DeliveredChoice } from './delivered.ts';
 import { type Merge, mergeEach, repeatedNothing } from './merge.ts';
 import { watchJson } from './repeated-text.ts';
@@ -259,8 +259,7 @@ export function createJsonMerge(partial: string): TextMerge {
 
   /** Returns the held text if it continues the partial text. */
   function continued(): string | undefined {
-    const json = createJsonPrefix();
-    if (!json.push(partial) || !json.push(held)) return undefined;
+    if (readJsonBeginning(partial + held) === undefined) return undefined;
     isOpen = false;
     return held;
   }

@@ -1,4 +1,4 @@
-import { isJsonSpace } from '../../core/json-prefix.ts';
+import { afterJsonSpace } from '../../core/json-prefix.ts';
 
 /** Compares a new answer with the delivered text, which the answer repeats before it continues. */
 export interface RepeatWatch {
@@ -90,12 +90,6 @@ const isWord = (character: string): boolean => /[\w.+-]/.test(character);
 const isHighSurrogate = (character: string): boolean => character >= '\uD800' && character <= '\uDBFF';
 const isLowSurrogate = (character: string): boolean => character >= '\uDC00' && character <= '\uDFFF';
 
-function pastSpace(text: string, from: number): number {
-  let at = from;
-  while (isJsonSpace(text.charAt(at))) at += 1;
-  return at;
-}
-
 /** How far the regenerated text has been compared, and the result. `new`: the new part begins at `next`. */
 interface Step {
   readonly kind: 'on' | 'more' | 'new';
@@ -158,8 +152,8 @@ export function createJsonAligner(delivered: string): JsonAligner {
   }
 
   function stepOutside(from: number): Step | undefined {
-    const next = pastSpace(held, from);
-    const ourNext = pastSpace(delivered, at);
+    const next = afterJsonSpace(held, from);
+    const ourNext = afterJsonSpace(delivered, at);
     spaced = { delivered: spaced.delivered || ourNext > at, held: spaced.held || next > from };
     at = ourNext;
     if (at === delivered.length) return endOutside(from, next);
