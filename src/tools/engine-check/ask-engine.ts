@@ -2,11 +2,12 @@ import { type Dispatcher, fetch, type Response } from 'undici';
 import type { Headers } from '../../core/headers.ts';
 import type { ReasoningSetting, RequestTarget, PartialTurn } from '../../core/capability.ts';
 import type { EngineName } from '../../core/engine-name.ts';
-import type { AnswerEvent, EngineErrorReading, Fault, FinishReason } from '../../core/event.ts';
+import type { AnswerEvent, EngineErrorReading, Fault } from '../../core/event.ts';
 import { reasonOf } from '../../core/call-service.ts';
 import type { Usage } from '../../core/money.ts';
 import { parameterNames } from '../../core/parameters.ts';
 import type { Request } from '../../core/request.ts';
+import { addToChoice, type AnswerChoice, newChoice } from '../../gateway/core/answer-choice.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { readResponseAs } from '../../gateway/dialects/engine/read-response.ts';
 import { writeRequest } from '../../gateway/dialects/engine/write-request.ts';
@@ -26,11 +27,7 @@ export interface EngineAddress {
 }
 
 /** A whole choice of an answer. */
-export interface ChoiceAnswer {
-  text: string;
-  reasoning: string;
-  readonly calls: { readonly name: string; arguments: string }[];
-  finish: FinishReason | undefined;
+export interface ChoiceAnswer extends AnswerChoice {
   /** Tokens with probabilities. */
   readonly logprobs: unknown[];
 }
@@ -142,13 +139,7 @@ function createAnswer(count: number): {
   readonly take: (events: readonly AnswerEvent[]) => void;
   readonly outcome: () => ProbeAnswer;
 } {
-  const choices = Array.from({ length: count }, (): ChoiceAnswer => ({
-    text: '',
-    reasoning: '',
-    calls: [],
-    finish: undefined,
-    logprobs: [],
-  }));
+  const choices = Array.from({ length: count }, (): ChoiceAnswer => ({ ...newChoice(), logprobs: [] }));
   let usage: Usage | undefined;
   let hasRunningUsage = false;
 
@@ -160,28 +151,8 @@ function createAnswer(count: number): {
     }
     const choice = choices[event.choice];
     if (choice === undefined) return;
-    switch (event.type) {
-      case 'text-delta':
-        choice.text += event.text;
-        choice.logprobs.push(...(event.logprobs?.content ?? []));
-        break;
-      case 'reasoning-delta':
-        choice.reasoning += event.text;
-        break;
-      case 'tool-start':
-        choice.calls[event.tool] = { name: event.name, arguments: '' };
-        break;
-      case 'tool-delta': {
-        const call = choice.calls[event.tool];
-        if (call !== undefined) call.arguments += event.text;
-        break;
-      }
-      case 'finish':
-        choice.finish = event.reason;
-        break;
-      case 'refusal-delta':
-        break;
-    }
+    addToChoice(choice, event);
+    if (event.type === 'text-delta') choice.logprobs.push(...(event.logprobs?.content ?? []));
   }
 
   return {

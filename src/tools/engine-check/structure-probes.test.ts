@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { newChoice } from '../../gateway/core/answer-choice.ts';
 import type { ChoiceAnswer } from './ask-engine.ts';
 import { nameOf } from './finding.ts';
 import { probeStructure } from './structure-probes.ts';
 
 /** What is found about `tool_choice: auto` where the engine answers every request so. */
 async function foundAuto(answer: Partial<ChoiceAnswer>, completionTokens: number) {
-  const choice: ChoiceAnswer = { text: '', reasoning: '', calls: [], finish: 'stop', logprobs: [], ...answer };
+  const choice: ChoiceAnswer = { ...newChoice(), finish: 'stop', logprobs: [], ...answer };
   const findings = await probeStructure(async () => ({
     ...{ kind: 'answer', choices: [choice], hasRunningUsage: false },
     usage: { promptTokens: 20, completionTokens },

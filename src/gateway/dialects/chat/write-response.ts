@@ -2,6 +2,7 @@ import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../.
 import type { Logprobs, RelayedEvent, TextEvent } from '../../../core/event.ts';
 import { errorBody, type Failure } from '../../../core/failure.ts';
 import { type Bill, formatUsd } from '../../../core/money.ts';
+import { addToChoice, type AnswerChoice, newChoice } from '../../core/answer-choice.ts';
 import { createCallWriter } from './write-calls.ts';
 import type { Feature } from '../../../core/capability.ts';
 
@@ -96,14 +97,9 @@ function writeDeltaLogprobs({ logprobs }: Pick<TextEvent, 'logprobs'>): string {
   return JSON.stringify({ content: logprobs.content ?? null, refusal: logprobs.refusal ?? null });
 }
 
-/** A choice that is being assembled. */
-interface ChoiceParts {
-  text: string;
-  reasoning: string;
-  refusal: string | null;
+/** A choice that is being assembled, with the probabilities of its tokens. */
+interface ChoiceParts extends AnswerChoice {
   readonly logprobs: { content: unknown[] | null; refusal: unknown[] | null };
-  readonly tools: { readonly id: string; readonly name: string; arguments: string }[];
-  finish: Extract<RelayedEvent, { readonly type: 'finish' }> | undefined;
 }
 
 /** What the engine wants back, in the field in which other gateways have it, and clients that know of one keep it. */
@@ -116,10 +112,14 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
   const calls = createCallWriter(asked?.callFormat);
   const choices = new Map<number, ChoiceParts>();
 
-  function partsOf(index: number): ChoiceParts {
-    const logprobs = { content: null, refusal: null };
-    const begun = { text: '', reasoning: '', refusal: null, logprobs, tools: [], finish: undefined };
-    return choices.getOrInsert(index, begun);
+  function take(event: RelayedEvent): void {
+    if (event.type === 'usage') return;
+    const parts = choices.getOrInsertComputed(event.choice, () => ({
+      ...newChoice(),
+      logprobs: { content: null, refusal: null },
+    }));
+    addToChoice(parts, event);
+    if ('logprobs' in event) takeLogprobs(parts, event.logprobs);
   }
 
   function takeLogprobs({ logprobs: taken }: ChoiceParts, logprobs: Logprobs | undefined): void {
@@ -127,54 +127,21 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
     for (const token of logprobs?.refusal ?? []) (taken.refusal ??= []).push(token);
   }
 
-  function take(event: RelayedEvent): void {
-    if (event.type === 'usage') return;
-    const parts = partsOf(event.choice);
-    switch (event.type) {
-      case 'text-delta':
-        parts.text += event.text;
-        takeLogprobs(parts, event.logprobs);
-        return;
-      case 'reasoning-delta':
-        parts.reasoning += event.text;
-        return;
-      case 'refusal-delta':
-        parts.refusal = (parts.refusal ?? '') + event.text;
-        takeLogprobs(parts, event.logprobs);
-        return;
-      case 'tool-start':
-        parts.tools[event.tool] = { id: event.id, name: event.name, arguments: '' };
-        return;
-      case 'tool-delta': {
-        const call = parts.tools[event.tool];
-        if (call !== undefined) call.arguments += event.text;
-        return;
-      }
-      case 'finish':
-        parts.finish = event;
-        return;
-      // This surface has no web search.
-      case 'search-call':
-      case 'search-result':
-        return;
-    }
-  }
-
   function writeChoice([index, parts]: readonly [number, ChoiceParts]): unknown {
-    const { text, reasoning, refusal, logprobs, tools, finish } = parts;
+    const { text, reasoning, refusal = null, logprobs, calls: called, finish, sealedState } = parts;
     return {
       index,
       message: {
         role: 'assistant',
         // Null when there are only calls or a refusal, even with token probabilities.
-        content: text || (tools.length > 0 || refusal !== null ? null : ''),
+        content: text || (called.length > 0 || refusal !== null ? null : ''),
         refusal,
         ...(reasoning !== '' && { reasoning_content: reasoning, reasoning }),
-        ...(finish?.sealedState !== undefined && writeState(finish.sealedState)),
-        ...(tools.length > 0 && calls.message(tools)),
+        ...(sealedState !== undefined && writeState(sealedState)),
+        ...(called.length > 0 && calls.message(called)),
       },
       logprobs: logprobs.content === null && logprobs.refusal === null ? null : logprobs,
-      finish_reason: calls.finishReason(finish?.reason ?? 'stop'),
+      finish_reason: calls.finishReason(finish ?? 'stop'),
     };
   }
 

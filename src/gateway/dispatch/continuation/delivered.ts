@@ -1,3 +1,4 @@
+import { addToChoice, type AnswerChoice, newChoice } from '../../core/answer-choice.ts';
 import { countRuns, type CountText } from '../../core/count-tokens.ts';
 import { type AnswerEvent, deltasOf } from '../../../core/event.ts';
 
@@ -12,12 +13,6 @@ export interface DeliveredChoice {
   readonly finished: boolean;
 }
 
-type Building = {
-  -readonly [Field in keyof DeliveredChoice]: Field extends 'calls'
-    ? { readonly name: string; arguments: string }[]
-    : DeliveredChoice[Field];
-};
-
 export interface Delivered {
   readonly take: (events: readonly AnswerEvent[]) => void;
   /** Returns what has been delivered of a choice until now. What is delivered later does not change it. */
@@ -31,40 +26,15 @@ const maxKept = 8 * 1024 * 1024;
 
 /** Keeps what is delivered, so that another route can continue it. */
 export function keepDelivered(): Delivered {
-  const choices: Building[] = [];
+  const choices: (AnswerChoice & { deltas: number })[] = [];
   let size = 0;
-
-  function choiceAt(index: number): Building {
-    return (choices[index] ??= { text: '', reasoning: '', refusal: '', calls: [], deltas: 0, finished: false });
-  }
 
   function take(event: AnswerEvent): void {
     if (event.type === 'usage') return;
-    const choice = choiceAt(event.choice);
+    const choice = (choices[event.choice] ??= { ...newChoice(), deltas: 0 });
     choice.deltas += deltasOf(event);
-    switch (event.type) {
-      case 'tool-start':
-        choice.calls[event.tool] = { name: event.name, arguments: '' };
-        return;
-      case 'finish':
-        choice.finished = true;
-        return;
-      case 'tool-delta': {
-        const call = choice.calls[event.tool];
-        if (call !== undefined) call.arguments += event.text;
-        break;
-      }
-      case 'text-delta':
-        choice.text += event.text;
-        break;
-      case 'reasoning-delta':
-        choice.reasoning += event.text;
-        break;
-      case 'refusal-delta':
-        choice.refusal += event.text;
-        break;
-    }
-    size += event.text.length;
+    addToChoice(choice, event);
+    if ('text' in event) size += event.text.length;
   }
 
   return {
@@ -73,8 +43,9 @@ export function keepDelivered(): Delivered {
       for (const event of events) take(event);
     },
     choice: (index) => {
-      const { calls, ...choice } = choiceAt(index);
-      return { ...choice, calls: calls.map((call) => ({ ...call })) };
+      const { text, reasoning, refusal = '', calls, finish, deltas } = choices[index] ?? { ...newChoice(), deltas: 0 };
+      const copied = calls.map(({ name, arguments: given }) => ({ name, arguments: given }));
+      return { text, reasoning, refusal, calls: copied, deltas, finished: finish !== undefined };
     },
     isWhole: () => size <= maxKept,
   };
