@@ -55,23 +55,7 @@ function onAbort(signal: AbortSignal, leave: () => void): () => void {
 
 function start(running: RunningDispatch, branch: Branch, broken: BrokenAnswer | undefined): void {
   const { plan, asked, protocol } = running.options;
-  branch.race = startRace(
-    {
-      routes: branch.routes,
-      leftOut: plan.leftOut ?? [],
-      tried: branch.tried,
-      affinity: plan.affinity,
-      poolPrompt: plan.poolPrompt,
-      protocol,
-      choices: branch.choices.length,
-      broken,
-      stream: asked.stream,
-      prompt: asked.prompt,
-      hedging: plan.model.hedging !== 'Disabled',
-    },
-    running.services,
-    listenerFor(running, branch),
-  );
+  branch.race = startRace({ plan, asked, protocol, branch, broken }, running.services, listenerFor(running, branch));
   if (running.isPaused) branch.race.pause();
 }
 

@@ -41,22 +41,16 @@ function begin({ backends = ['a', 'b', 'c'], stream = true, refuses, listener, .
   const faults: Fault[] = [];
   const race = startRace(
     {
-      routes: plannedOfAll(backends),
-      leftOut: [],
-      tried: createTried(),
+      plan: { model: { hedging: 'Auto' } },
+      asked: { stream, prompt: undefined },
+      branch: { choices: [0], routes: plannedOfAll(backends), tried: createTried() },
       broken: undefined,
-      affinity: undefined,
-      poolPrompt: undefined,
       protocol: {
         request: given.request ?? (({ route }) => callTo(route.backend.cluster.name)),
         reader: (_, { choices }) => readWords(choices),
         errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
         continuation: () => ({ mark: 'flag', reasoning: false }),
       },
-      choices: 1,
-      stream,
-      prompt: undefined,
-      hedging: true,
     },
     {
       clock,

@@ -97,30 +97,35 @@ const isLastChance = ({ runners, options }: RunningRace, why: StartReason): bool
 const lastResort = (race: RunningRace): BegunPlace | undefined =>
   beginInFirstPlace(everyRoute(race), placeFor(race, { isLastResort: true }));
 
-const everyRoute = ({ options: { routes, leftOut } }: RunningRace): readonly PlannedRoute[] => [...routes, ...leftOut];
+const everyRoute = ({ options: { branch, plan } }: RunningRace): readonly PlannedRoute[] => [
+  ...branch.routes,
+  ...(plan.leftOut ?? []),
+];
 
 function placeFor({ options, services }: RunningRace, { isLastResort }: Pick<BeginOptions, 'isLastResort'>) {
-  const { tried, broken, stream, prompt, affinity, poolPrompt } = options;
+  const { asked, branch, broken, plan } = options;
+  const { stream, prompt } = asked;
+  const { affinity, poolPrompt } = plan;
   const attempt = { stream, prompt, affinity, poolPrompt, isLastResort };
-  return { tried, health: services.health, continueOn: broken?.continueOn, attempt };
+  return { tried: branch.tried, health: services.health, continueOn: broken?.continueOn, attempt };
 }
 
 function openNow({ runners, options, services }: RunningRace): readonly PlannedRoute[] {
   const running = [...runners.values()].map(({ at }) => at);
-  return openRoutes(options.routes, running, services.health);
+  return openRoutes(options.branch.routes, running, services.health);
 }
 
 function startRunner(race: RunningRace, runner: Runner, record: AttemptRecord): void {
   const { options, services, runners } = race;
   const { planned, continuation } = runner;
-  options.tried.began(planned, record.endpoint);
+  options.branch.tried.began(planned, record.endpoint);
   runners.set(runner.number, runner);
   const attempt = startAttempt(
     {
       planned,
       continuation,
       record,
-      choices: options.choices,
+      choices: options.branch.choices.length,
       protocol: options.protocol,
       upstream: services.upstream,
       clock: services.clock,
@@ -149,12 +154,12 @@ function calling(race: RunningRace, runner: Runner): string | undefined {
   runner.watch = listener.attempting(at, reason, stepOf(planned, race.previous));
   race.previous = planned;
   asked.add(planned);
-  if (options.hedging) watchForHedge(race, runner);
+  if (options.plan.model.hedging !== 'Disabled') watchForHedge(race, runner);
   return runner.watch?.traceparent;
 }
 
 function watchForHedge(race: RunningRace, { at }: Runner): void {
-  const { routes, tried } = race.options;
+  const { routes, tried } = race.options.branch;
   race.hedging.watch(at, {
     others: placesLeft(routes, { tried, health: race.services.health }),
     isRoom: () => race.decided.running.length < 2,
@@ -167,7 +172,7 @@ function takeOutput(race: RunningRace, runner: Runner, output: readonly AnswerEv
     deliver(race, output, runner);
     return;
   }
-  const { stream } = race.options;
+  const { stream } = race.options.asked;
   const isFirst = hold(runner, output, stream);
   // An answer that does not stream is checked before any of it is delivered.
   if (stream && isFirst) take(race, { kind: 'output', attempt: runner.number });
@@ -200,7 +205,7 @@ function abandon({ runners, options }: RunningRace, number: number, why: 'beaten
   if (runner === undefined) return;
   runner.attempt?.abandon(why);
   reportEnd(runner, { kind: why });
-  options.tried.abandoned(runner.planned, runner.at.endpoint);
+  options.branch.tried.abandoned(runner.planned, runner.at.endpoint);
   runners.delete(number);
 }
 
@@ -211,9 +216,10 @@ function fail(race: RunningRace, runner: Runner, fault: Fault): void {
   runners.delete(number);
   reportEnd(runner, { kind: 'failed', fault });
   faults.push(fault);
-  options.tried.failed(planned, fault);
+  const { tried } = options.branch;
+  tried.failed(planned, fault);
   listener.failed(planned, fault);
-  const left = placesLeft([...openNow(race), ...options.leftOut], { tried: options.tried, health: services.health });
+  const left = placesLeft([...openNow(race), ...(options.plan.leftOut ?? [])], { tried, health: services.health });
   // `mayRetry` counts each permission as used. So the race asks only if an endpoint is left to try.
   const isLast = left.length > 0 && !listener.mayRetry(fault);
   take(race, { kind: 'failed', attempt: number, isLast });

@@ -1,38 +1,24 @@
 import type { AnswerEvent, Fault } from '../../core/event.ts';
 import type { AttemptPlace } from '../core/health.ts';
-import type { PlannedRoute } from '../core/plan.ts';
-import type { PoolPrompt } from '../../core/pool-prompt.ts';
+import type { Plan, PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
 import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
+import type { Branch } from './branch.ts';
 import { newRace, type RaceEvent, type RaceState } from './decide.ts';
 import type { DispatchServices } from './dispatch-services.ts';
 import { createHedgeWatch, type HedgeWatch } from './hedge.ts';
 import type { ContinueOn } from './places.ts';
-import type { EngineProtocol } from './protocol.ts';
 import type { RaceEnd } from './race-end.ts';
 import type { Runner, Winner } from './runner.ts';
-import type { Tried } from './tried.ts';
+import type { AskedOfModel, DispatchOptions } from './running-dispatch.ts';
 
-export interface RaceOptions {
-  /** The routes in the order in which they are tried. All endpoints of a route come before the next route. */
-  readonly routes: readonly PlannedRoute[];
-  /** `Plan.leftOut`. */
-  readonly leftOut: readonly PlannedRoute[];
-  /** Where the request has been tried already. */
-  readonly tried: Tried;
-  /** The affinity of the request's plan (`Plan.affinity`). */
-  readonly affinity: string | undefined;
-  /** `Plan.poolPrompt`. */
-  readonly poolPrompt: PoolPrompt | undefined;
-  readonly protocol: EngineProtocol;
-  /** How many choices the engines are asked for. */
-  readonly choices: number;
+export interface RaceOptions extends Pick<DispatchOptions, 'protocol'> {
+  readonly plan: Pick<Plan, 'leftOut' | 'affinity' | 'poolPrompt'> & { readonly model: Pick<Plan['model'], 'hedging'> };
+  readonly asked: Pick<AskedOfModel, 'stream' | 'prompt'>;
+  /** The choices that the engines are asked for, the routes in the order in which they are tried, and where that was done already. */
+  readonly branch: Pick<Branch, 'choices' | 'routes' | 'tried'>;
   /** The answer that is continued. Undefined: nothing was delivered, so every route is asked for the answer from its beginning. */
   readonly broken: BrokenAnswer | undefined;
-  readonly stream: boolean;
-  /** Digest of the prompt, for the health of its routes. */
-  readonly prompt: number | undefined;
-  readonly hedging: boolean;
 }
 
 export interface BrokenAnswer {
@@ -90,7 +76,7 @@ export function newRunningRace(options: RaceOptions, services: DispatchServices,
     options,
     services,
     listener,
-    hedging: createHedgeWatch({ ...services, stream: options.stream }),
+    hedging: createHedgeWatch({ ...services, stream: options.asked.stream }),
     runners: new Map(),
     decided: newRace,
     waiting: [],
