@@ -142,6 +142,7 @@ export interface EngineErrorReading {
   readonly engineError: EngineError;
   /** The part of the request that the error names. Undefined if it names none. */
   readonly about?: Feature | undefined;
+  /** What the reader of the answer or of Envoy's details has found. Undefined: kind and status say all (`causeOf`). */
   readonly cause?: Cause | undefined;
   /** The field that the engine does not know, if the service chose it. */
   readonly refuses?: OwnField | undefined;
@@ -157,20 +158,13 @@ export interface EngineErrorReading {
 export const refusalCauses = [...engineErrors, 'structure', 'repeated-failure', 'disputed'] as const;
 export type RefusedFor = (typeof refusalCauses)[number];
 
-export interface Fault extends Pick<EngineErrorReading, 'said'> {
+/** `engineError` is set if the engine answered with an error. */
+export interface Fault extends Partial<EngineErrorReading> {
   readonly kind: FaultKind;
   /** Safe to log: never holds content. */
   readonly detail: string;
-  /** Set if the engine answered with an error. */
-  readonly engineError?: EngineError;
-  /** The part of the request that the engine's error names. Undefined if it names none. */
-  readonly about?: Feature | undefined;
-  /** The field that the engine does not know, if the service chose it. */
-  readonly refuses?: OwnField | undefined;
   /** HTTP status of the engine's answer, if there was one. */
   readonly status?: number | undefined;
-  /** What the reader of the answer or of Envoy's details has found. Undefined: kind and status say all (`causeOf`). */
-  readonly cause?: Cause | undefined;
   /** For how many whole seconds the engine asked to get no requests. */
   readonly retryAfterSeconds?: number;
 }

@@ -35,6 +35,12 @@ export function withRoutes<Some extends Plan>(plan: Some, change: (planned: Plan
   return { ...plan, routes: [change(first), ...others.map(change)], ...(leftOut && { leftOut: leftOut.map(change) }) };
 }
 
+/** Puts a route first, if the plan has it. */
+export function withFirst<Some extends Plan>(plan: Some, route: Route | undefined): Some {
+  const first = plan.routes.find((planned) => planned.route === route) ?? plan.routes[0];
+  return { ...plan, routes: [first, ...plan.routes.filter((planned) => planned !== first)] };
+}
+
 /** How the routes of a model were ranked for a request, and why: the part of a plan for operators. */
 export interface Ranking {
   /** Why the first route comes first. Undefined: there is no route. */

@@ -1,21 +1,12 @@
 import type { SelfHostedName } from '../../core/engine-name.ts';
-import {
-  bothTransports,
-  byEffort,
-  byTemplate,
-  type Engine,
-  everyEffort,
-  everyFormat,
-  everyToolChoice,
-  usualResponseFormat,
-} from './engine.ts';
+import { byTemplate, type Engine, everyEffort } from './engine.ts';
+import { openai } from './hosted.ts';
 
 /** vLLM's OpenAI-compatible server, 0.16 and newer. docs/reference/engines.md §3 to §7. */
 const vllm: Engine = {
+  ...openai,
   capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
-    responseFormats: everyFormat,
+    ...openai.capabilities,
     // A forced tool and a schema both use guided decoding, which allows only one of them.
     conflicts: [['tool_choice', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: true },
@@ -27,12 +18,10 @@ const vllm: Engine = {
   streamUsage: 'continuous',
   cacheSalt: true,
   loadGauges: { running: 'vllm:num_requests_running', waiting: 'vllm:num_requests_waiting' },
-  strictTools: true,
   writeReasoning: (setting) => ({
     ...byTemplate(setting),
     thinking_token_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
-  writeResponseFormat: usualResponseFormat,
 };
 
 /** SGLang's OpenAI-compatible server. docs/reference/engines.md §3 to §7. */
@@ -46,10 +35,9 @@ const sglang: Engine = {
 
 /** llama.cpp's llama-server with `--jinja`. It is tested with a real server in test/engine. */
 const llamacpp: Engine = {
+  ...openai,
   capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
-    responseFormats: everyFormat,
+    ...openai.capabilities,
     // Tools and a format both need the grammar, and a request has only one.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
@@ -59,51 +47,39 @@ const llamacpp: Engine = {
   },
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',
-  streamUsage: 'include',
   // The server reads `tool_choice` only if it is a text. It treats anything else as `auto`.
   namedToolAlone: true,
   loadGauges: { running: 'llamacpp:requests_processing', waiting: 'llamacpp:requests_deferred' },
-  strictTools: true,
   writeReasoning: byTemplate,
-  writeResponseFormat: usualResponseFormat,
 };
 
 /** Ollama's OpenAI-compatible endpoint. It ignores tool_choice, so only its default behaviour is offered. */
 const ollama: Engine = {
+  ...openai,
   capabilities: {
-    tools: bothTransports,
+    ...openai.capabilities,
     toolChoice: ['auto'],
-    responseFormats: everyFormat,
-    conflicts: [],
     reasoning: { off: true, efforts: everyEffort, budget: false },
-    systemMessages: 'Anywhere',
     continuation: 'trailing',
   },
   capField: 'max_tokens',
   reasoningField: 'reasoning',
-  streamUsage: 'include',
   strictTools: false,
   loadsOnDemand: true,
-  writeReasoning: byEffort,
-  writeResponseFormat: usualResponseFormat,
 };
 
 /** Hugging Face text-generation-inference. It has no reasoning control and no continuation in chat. */
 const tgi: Engine = {
+  ...openai,
   capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
-    responseFormats: everyFormat,
+    ...openai.capabilities,
     // TGI makes a grammar of tools and of structured output, and a request has only one.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: false, efforts: [], budget: false },
     inlineReasoning: { tags: ['think'], implicitOpen: false },
     systemMessages: 'Leading',
-    continuation: 'none',
   },
   capField: 'max_tokens',
-  reasoningField: 'none',
-  streamUsage: 'include',
   strictTools: false,
   writeReasoning: () => ({}),
   // TGI expects the content of the format in `value`. Without a schema, any object is valid.

@@ -1,7 +1,7 @@
 import { isProvider, type Model, modelNamed, type Route, type Snapshot } from '../../core/catalog.ts';
 import { asFailure } from '../../core/failure.ts';
 import type { Health } from '../core/health.ts';
-import { type Plan, type PlannedRoute, withRoutes } from '../core/plan.ts';
+import { type Plan, type PlannedRoute, withFirst, withRoutes } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../../core/prompt.ts';
 import { capabilitiesOf, engines, templateArguments } from '../engines/engines.ts';
 import { checkFirstToken } from '../admission/overload.ts';
@@ -96,12 +96,7 @@ export async function planForCaches(
   const soonest = equals.length > 0 ? health.soonest(equalRoutes, { stream, poolPrompt, affinity }) : undefined;
   if (soonest === undefined) return { ...salted, poolPrompt };
   request.watch.progress({ kind: 'route-picked', routeId: soonest.id });
-  return { ...salted, poolPrompt, routes: withFirst(salted.routes, soonest) };
-}
-
-function withFirst(routes: Plan['routes'], route: Route): Plan['routes'] {
-  const first = routes.find((planned) => planned.route === route) ?? routes[0];
-  return [first, ...routes.filter((planned) => planned !== first)];
+  return { ...withFirst(salted, soonest), poolPrompt };
 }
 
 /** Refuses a request that would wait too long for its first token, by the `serviceLevel` of its model. */

@@ -3,7 +3,7 @@ import type { Route } from '../../core/catalog.ts';
 import type { RelayedEvent, SearchEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Money } from '../../core/money.ts';
-import type { Plan } from '../core/plan.ts';
+import { withFirst } from '../core/plan.ts';
 import type { Message, Request } from '../../core/request.ts';
 import { writeTraceparent } from '../../core/trace.ts';
 import {
@@ -151,6 +151,7 @@ async function call(
   run.running = callModel(
     {
       ...ask,
+      // The cache of the route that answered last has the conversation.
       plan: withFirst(ask.plan, run.lastRoute),
       round,
       deliver: (events) => {
@@ -323,10 +324,4 @@ function turnsOf(said: RoundOutput, steps: readonly ParsedQuery[], found: readon
     },
     ...found.map(({ event, words }): Message => ({ role: 'tool', toolCallId: event.id, content: words })),
   ];
-}
-
-/** Returns the plan with the route that answered last in first place, because that route's cache has the conversation. */
-function withFirst(plan: Plan, route: Route | undefined): Plan {
-  const [first, ...others] = plan.routes.toSorted((a, b) => Number(b.route === route) - Number(a.route === route));
-  return first === undefined ? plan : { ...plan, routes: [first, ...others] };
 }
