@@ -136,7 +136,7 @@ function stringEnd(text: string, from: number): number {
 }
 
 /** Where the value that begins at `from` ends. */
-function valueEnd(text: string, from: number): number {
+export function valueEnd(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length;) {
     const code = text.charCodeAt(at);

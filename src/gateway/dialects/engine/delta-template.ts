@@ -1,5 +1,6 @@
 import type { TextEvent } from '../../../core/event.ts';
 import { isObject, type JsonObject, parseJson, textOf } from '../../../core/json.ts';
+import { valueEnd } from '../../../core/json-text.ts';
 import { finishWordOf } from './read-field.ts';
 
 /**
@@ -112,19 +113,6 @@ function countEnd(input: string, from: number): number | undefined {
 }
 
 /**
- * Returns where the object that begins at `from` ends. Braces inside strings can make the result wrong, so the caller verifies it.
- */
-function objectEnd(text: string, from: number): number {
-  let depth = 0;
-  for (let at = from; at < text.length; at += 1) {
-    if (text[at] === '{') depth += 1;
-    if (text[at] === '}') depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return text.length;
-}
-
-/**
  * The bytes after the text of a chunk, split at the counts of the usage block, or one piece when there is no such block.
  * `usageFrom` is where the block begins in the first piece, `usageTo` where it ends in the last.
  */
@@ -137,7 +125,7 @@ interface Tail {
 function tailOf(prefix: string, suffix: string): Tail {
   for (const { index, 0: key } of suffix.matchAll(/"usage"\s*:\s*(?=\{)/g)) {
     const from = index + key.length;
-    const to = objectEnd(suffix, from);
+    const to = valueEnd(suffix, from);
     const chunk = parseJson(`${prefix}${suffix.slice(0, from)}"${probe}"${suffix.slice(to)}`);
     if (!isObject(chunk) || chunk['usage'] !== probe) continue;
     const [first = '', ...others] = suffix.slice(from, to).split(/(?<=:\s*)\d+(?=\s*[,}])/);

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import type { Cluster } from '../../../core/catalog.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { DependencyReport } from '../../../core/dependency-cause.ts';
@@ -60,22 +59,18 @@ function searchCluster(url: URL): Cluster {
 }
 
 /**
- * Returns a function that reads a key file again whenever its time, size or inode has changed: Kubernetes replaces a mounted Secret by
- * moving a link. While the file cannot be read, as during such a replacement, the function returns the last key. It rejects
- * when there has been none.
+ * Returns a function that reads a key file: anew for each search, because Kubernetes replaces a mounted Secret at any time. While the
+ * file cannot be read, as during such a replacement, the function returns the last key. It rejects when there has been none.
  */
 export function followKeyFile(path: string): () => Promise<string> {
-  let last: { readonly version: string; readonly key: string } | undefined;
+  let last: string | undefined;
   return async () => {
     try {
-      const { mtimeMs, size, ino } = await stat(path);
-      const version = `${mtimeMs} ${size} ${ino}`;
-      if (last?.version !== version)
-        last = { version, key: readKey(String(await readBoundedFile(path, maxSecretBytes))) };
+      last = readKey(String(await readBoundedFile(path, maxSecretBytes)));
     } catch (error) {
       if (last === undefined) throw error;
     }
-    return last.key;
+    return last;
   };
 }
 

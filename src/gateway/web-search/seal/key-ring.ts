@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { maxSecretBytes, readBoundedFileSync } from '../../../process/bounded-file.ts';
 
@@ -18,8 +18,8 @@ export const idBytes = 4;
 /** Length of a key for AES-256, bytes. */
 const keyBytes = 32;
 
-/** Least time between two checks of the file, milliseconds. */
-const checkEveryMs = 1000;
+/** Least time between two readings of the file, milliseconds. */
+const readEveryMs = 1000;
 
 function readKey(line: string, number: number): SealKey {
   const secret = /^[0-9a-f]{64}$/i.test(line) ? Buffer.from(line, 'hex') : Buffer.from(line, 'base64');
@@ -40,26 +40,17 @@ export function parseKeys(text: string): SealKeys {
 }
 
 /**
- * Returns a function that returns the keys of a file. It reads the file again when the file has changed, so that keys are rotated
- * without a restart. While the file is missing or invalid, the last keys remain. Throws when the file cannot be read at first.
+ * Returns a function that returns the keys of a file. It reads the file again at most once a second, so that keys are rotated without
+ * a restart. While the file is missing or invalid, the last keys remain. Throws when the file cannot be read at first.
  */
 export function openKeyRing(path: string, elapsed: () => number): () => SealKeys {
-  let version = '';
-  let checkedAt = elapsed();
+  const read = (): SealKeys => parseKeys(String(readBoundedFileSync(path, maxSecretBytes)));
   let keys = read();
-
-  function read(): SealKeys {
-    const { mtimeMs, size, ino } = statSync(path);
-    const current = `${mtimeMs} ${size} ${ino}`;
-    if (current === version) return keys;
-    const parsed = parseKeys(String(readBoundedFileSync(path, maxSecretBytes)));
-    version = current;
-    return parsed;
-  }
+  let readAt = elapsed();
 
   return () => {
-    if (elapsed() - checkedAt >= checkEveryMs) {
-      checkedAt = elapsed();
+    if (elapsed() - readAt >= readEveryMs) {
+      readAt = elapsed();
       try {
         keys = read();
       } catch {
