@@ -35,28 +35,17 @@ function rateHeaders({ limit, remaining, resetSeconds }: RateStatus): Headers {
 const slotRetrySeconds = 1;
 
 function refusal(by: LimitName, rate: RateStatus, funds: Funds): Failure {
-  const headers = rateHeaders(rate);
+  const limited = (message: string, retryAfterSeconds: number): Failure =>
+    new Failure('rate_limited', `Rate limit exceeded: ${message}. Wait and retry.`, {
+      retryAfterSeconds,
+      limit: by,
+      headers: rateHeaders(rate),
+    });
   switch (by) {
     case 'rate':
-      return new Failure(
-        'rate_limited',
-        `Rate limit exceeded: this key may make ${rate.limit} requests a second. Wait and retry.`,
-        {
-          retryAfterSeconds: rate.nextSeconds,
-          limit: by,
-          headers,
-        },
-      );
+      return limited(`this key may make ${rate.limit} requests a second`, rate.nextSeconds);
     case 'concurrency':
-      return new Failure(
-        'rate_limited',
-        'Rate limit exceeded: this workspace has too many requests under way. Wait and retry.',
-        {
-          retryAfterSeconds: slotRetrySeconds,
-          limit: by,
-          headers,
-        },
-      );
+      return limited('this workspace has too many requests under way', slotRetrySeconds);
     case 'balance':
     case 'budget':
     case 'tag-budget':

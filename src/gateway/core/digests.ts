@@ -63,11 +63,13 @@ function addMessage(beginning: Beginning, message: Message): void {
   addContent(beginning, message.content);
 }
 
-/** Hexadecimal digits of a digest: as many as make a whole number that is exact in JavaScript. */
-const digestDigits = 12;
+/** The first twelve of some hexadecimal digits, as the whole number that they are: JavaScript represents each such number exactly. */
+export const numberOfDigits = (digits: string): number => Number.parseInt(digits.slice(0, 12), 16);
+/** How many different ones there are. */
+export const textDigests = 16 ** 12;
 
 /** A digest of a whole text. Use it only for preferences: different texts very rarely have the same one. */
-export const textDigest = (text: string): number => Number.parseInt(hash('sha256', text).slice(0, digestDigits), 16);
+export const textDigest = (text: string): number => numberOfDigits(hash('sha256', text));
 
 /**
  * A digest of the beginning of a conversation: the model, the tools, the leading system messages, and then at least one

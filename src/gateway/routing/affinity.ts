@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { textDigest, textDigests } from '../core/digests.ts';
 import { keyedDigest } from './keyed-digest.ts';
 
 /**
@@ -16,9 +16,6 @@ export function createAffinity(secret: () => string): AffinityOf {
   return (conversation) => (conversation === undefined ? undefined : keyedDigest(secret(), conversation));
 }
 
-/** Number of hexadecimal digits that are read as a whole number. JavaScript represents every such number exactly. */
-const digits = 12;
-
 /**
  * Computes how strongly a route or an endpoint with this name and weight attracts a conversation. The greatest pull wins (weighted
  * rendezvous hashing: Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005). Each route or endpoint wins a share of
@@ -26,8 +23,7 @@ const digits = 12;
  * added, is removed or changes its weight, only its own share moves.
  */
 export function pull(affinity: string, name: string, weight: number): number {
-  const drawn = Number.parseInt(hash('sha256', `${affinity} ${name}`).slice(0, digits), 16);
-  return -weight / Math.log((drawn + 0.5) / 16 ** digits);
+  return -weight / Math.log((textDigest(`${affinity} ${name}`) + 0.5) / textDigests);
 }
 
 /** The one that attracts a conversation most, of these routes or endpoints. Replicas with the same key find the same one. */

@@ -34,9 +34,13 @@ const searchTypes = [
   'web_search_preview',
   'web_search_preview_2025_03_11',
 ] as const;
-type SearchTypes = Readonly<Record<(typeof searchTypes)[number], typeof searchTool>>;
+
+/** One schema under each of these names. */
 // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.fromEntries forgets the keys
-const searchTools = Object.fromEntries(searchTypes.map((type) => [type, searchTool])) as SearchTypes;
+const underSearchTypes = <Schema extends z.ZodType>(schema: Schema) =>
+  Object.fromEntries(searchTypes.map((type) => [type, schema])) as Readonly<
+    Record<(typeof searchTypes)[number], Schema>
+  >;
 
 const notRun = (type: string): string => `${type} is a tool that the service would run, and it is not offered here`;
 const notKnown = (type: string): string => `${type} is a tool that models here do not know: send it as a function`;
@@ -55,18 +59,14 @@ const namespace = z.object({
 });
 
 export const tool = byType(
-  { function: functionTool, custom: customTool, namespace, ...searchTools },
+  { function: functionTool, custom: customTool, namespace, ...underSearchTypes(searchTool) },
   { refused: refusedTools },
 );
 
 const named = <Type extends 'function' | 'custom' | 'namespace'>(type: Type) =>
   z.object({ type: z.literal(type), name: z.string().min(1) });
 const searchChoice = z.unknown().transform(() => ({ type: 'web_search' as const, name: webSearchName }));
-// oxlint-disable-next-line typescript/consistent-type-assertions -- Object.fromEntries forgets the keys
-const searchChoices = Object.fromEntries(searchTypes.map((type) => [type, searchChoice])) as Readonly<
-  Record<(typeof searchTypes)[number], typeof searchChoice>
->;
-const choices = { function: named('function'), custom: named('custom'), ...searchChoices };
+const choices = { function: named('function'), custom: named('custom'), ...underSearchTypes(searchChoice) };
 const allowed = { ...choices, namespace: named('namespace') };
 
 export const toolChoice = z.union([

@@ -41,8 +41,6 @@ export interface RouteHealth {
   readonly poolNow: (now: number, stream: boolean) => ComparedPool;
   /** See `Health.firstTokenWait`. */
   readonly firstTokenWait: (now: number, ask: FirstTokenAsk) => FirstTokenWait | undefined;
-  /** Whether no endpoint accepts an attempt. */
-  readonly isOut: (now: number) => boolean;
   /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
   readonly isServing: (now: number, isUsed: IsUsed) => boolean;
   readonly record: () => RouteRecord;
@@ -100,7 +98,6 @@ export function createRouteHealth(route: Route, options: KnownEndpointsOptions):
     poolNow: (now, stream) => ({ ...pool, among: healthyAt(now, stream) }),
     firstTokenWait: (now, { stream, poolPrompt }) =>
       pool.pool.firstTokenWait(now, { prompt: poolPrompt, among: healthyAt(now, stream) }),
-    isOut: (now) => endpoints.now().every((health) => health.isOut(now)),
     isServing: (now, isUsed) => endpoints.now().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
     firstOutputs: (stream) => (stream ? state.streams : state.wholes),
   };

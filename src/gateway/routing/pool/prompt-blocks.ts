@@ -1,4 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
+import { numberOfDigits } from '../../core/digests.ts';
 import type { BlockKey, PoolPrompt, PromptBlocks } from '../../../core/pool-prompt.ts';
 
 /**
@@ -12,9 +13,6 @@ const sizes = [
   { until: Infinity, size: 4096 },
 ] as const;
 
-/** Twelve hexadecimal digits make a whole number that is exact in JavaScript. */
-const digits = 12;
-
 /** Divides a prompt's text into blocks, in one pass. The end of the text is part of no block until it fills one. */
 export function promptBlocks(text: string, { secret, scope }: BlockKey): PromptBlocks {
   const digests: number[] = [];
@@ -24,7 +22,7 @@ export function promptBlocks(text: string, { secret, scope }: BlockKey): PromptB
   for (const { until, size } of sizes) {
     for (; at < until && at + size <= text.length; at += size) {
       parent = hash('sha256', parent + text.slice(at, at + size));
-      digests.push(Number.parseInt(parent.slice(0, digits), 16));
+      digests.push(numberOfDigits(parent));
       ends.push(at + size);
     }
     if (at < until) break;
