@@ -176,7 +176,9 @@ test('28 identical requests that fail are told of their Backend, and take its ro
   for (let count = 0; count < 28; count += 1) expect((await ask('test/broken', 'the same')).status).toBe(502);
   await expect
     .poll(() => healthyOf('broken'), polling)
-    .toBe('False LastRequestsFailed: at least the last 10 requests failed: it reports an internal error (HTTP 500)');
+    .toBe(
+      'False LastRequestsFailed: at least the last 10 requests failed: it reports an internal error (HTTP 500); it says “no”',
+    );
   expect(await told('test/broken')).toEqual(all(true));
   // The route is in for other prompts: the engine is asked at once.
   const before = moodOf('broken').chats;

@@ -201,7 +201,9 @@ describe('requests that fail', () => {
     await expect
       .poll(async () => (await listed()).map(({ problem }) => problem), polling)
       .toEqual([
-        '28 of 28 attempts failed in the last 15 minutes (100 %). It reports an internal error (HTTP 500). No other route serves test/a.',
+        // The engine repeats the model's name, which the request has, too.
+        '28 of 28 attempts failed in the last 15 minutes (100 %). It reports an internal error (HTTP 500); ' +
+          'it says “EngineCore encountered an issue (demo-engine demo, …)”. No other route serves test/a.',
       ]);
     // It was printed once, with the figure of that moment.
     expect(printed('Backend/vllm-a').filter((line) => line.includes('attempts failed'))).toEqual([

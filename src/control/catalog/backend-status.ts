@@ -249,8 +249,8 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
   if (isOut) return requestsFail('requests on all of its routes fail');
   if (endpoints?.healthy === 0 && endpoints.total > 0) return requestsFail('requests to every endpoint fail');
   if (failing?.evidence !== 'many-requests') return undefined;
-  const { cause, status } = failing;
-  const why = cause === undefined ? '' : `: it ${causeText(cause, status)}`;
+  const { cause, status, said } = failing;
+  const why = cause === undefined ? '' : `: it ${causeText(cause, status)}${saidText(said)}`;
   return { reason: 'LastRequestsFailed', message: `at least the last ${failuresInARow} requests failed${why}` };
 }
 

@@ -240,6 +240,10 @@ describe('the endpoints of a Backend', () => {
     expect(statusOf([{ failed: { ...failed, evidence: 'many-requests' } }])).toMatchObject({
       healthy: 'False LastRequestsFailed: at least the last 10 requests failed: it refuses the credential (HTTP 401)',
     });
+    expect(statusOf([{ failed: { ...failed, said: 'No such key', evidence: 'many-requests' } }])).toMatchObject({
+      healthy:
+        'False LastRequestsFailed: at least the last 10 requests failed: it refuses the credential (HTTP 401); it says “No such key”',
+    });
     expect(statusOf([{ failed: { ...failed, evidence: 'requests' } }])).toMatchObject({
       healthy: 'True HealthCheckPassed: ',
     });

@@ -1,4 +1,4 @@
-import { type Cause, causes, causeText } from '../../core/cause.ts';
+import { type Cause, causes, causeText, saidText } from '../../core/cause.ts';
 import type { Finding } from './kinds.ts';
 
 /** How many requests to a model, or attempts on a backend, failed. Failures by the caller's fault are left out. */
@@ -16,8 +16,10 @@ export interface ErrorFigure {
   readonly inARow: number;
   /** Answers in a row that nobody could count: the engine did not, and there is no tokenizer. */
   readonly estimated: number;
-  /** The newest failure. Undefined if it is not known. */
-  readonly lastFault: { readonly cause: Cause; readonly status: number | undefined } | undefined;
+  /** The newest failure, and what the engine said then (`Fault.said`). Undefined if it is not known. */
+  readonly lastFault:
+    | { readonly cause: Cause; readonly status: number | undefined; readonly said?: string | undefined }
+    | undefined;
 }
 
 /**
@@ -49,7 +51,7 @@ export function errorRateProblem(
       : `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).`;
   return {
     ...{ object, kind, model },
-    problem: `${how}${lastFault === undefined ? '' : ` It ${causeText(lastFault.cause, lastFault.status)}.`}`,
+    problem: `${how}${lastFault === undefined ? '' : ` It ${causeText(lastFault.cause, lastFault.status)}${saidText(lastFault.said)}.`}`,
     action:
       lastFault === undefined
         ? 'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast'

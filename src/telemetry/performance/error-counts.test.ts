@@ -170,6 +170,18 @@ describe('the count of failed attempts', () => {
     expect([...counts.ofBackends()][0]?.[1].lastFault).toEqual({ cause: 'misconfigured', status: 413 });
   });
 
+  it('keeps the first sentence of an engine until it fails in another way', () => {
+    const { counts } = setUp();
+    const said = (fault: Parameters<typeof failedWith>[0]): string | undefined => {
+      counts.attempt('b', failedWith(fault));
+      return [...counts.ofBackends()][0]?.[1].lastFault?.said;
+    };
+    expect(said({ status: 500, engineError: 'other', said: 'worker 1 is gone' })).toBe('worker 1 is gone');
+    expect(said({ status: 500, engineError: 'other', said: 'worker 2 is gone' })).toBe('worker 1 is gone');
+    expect(said({ status: 401, engineError: 'account', said: 'no such key' })).toBe('no such key');
+    expect(said({ kind: 'stalled' })).toBeUndefined();
+  });
+
   it.each<readonly [string, AttemptEnd, readonly [failed: number, total: number] | undefined]>([
     ['one that was answered', { kind: 'complete' }, [0, 1]],
     ['one that could not connect', failedWith({ kind: 'connect' }), [1, 1]],

@@ -3,7 +3,7 @@ import type { Cause } from '../../core/cause.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Fault, isOfTheRequest } from '../../core/event.ts';
-import { causeOf } from '../../core/fault-cause.ts';
+import { causeOf, withSteadySentence } from '../../core/fault-cause.ts';
 import type { AttemptEnd } from '../../gateway/core/health.ts';
 import { createSliceRing, type SliceRing } from './slice-ring.ts';
 
@@ -21,10 +21,7 @@ export interface ErrorCount extends Count {
   readonly inARow: number;
   /** Completed answers of a backend since the last one whose tokens were counted, and not estimated. */
   readonly estimated: number;
-  /**
-   * The newest failure of an attempt: its kind and, if an engine answered, the status. Undefined for a model, and
-   * without a failure.
-   */
+  /** The newest failure of an attempt. Undefined for a model, and without a failure. */
   readonly lastFault: LastFault | undefined;
 }
 
@@ -62,8 +59,8 @@ interface Result {
   readonly fault?: Fault;
 }
 
-/** The newest failure. */
-export interface LastFault {
+/** The newest failure: its cause and, if an engine answered, the status and what the engine said (`Fault.said`). */
+export interface LastFault extends Pick<Fault, 'said'> {
   readonly cause: Cause;
   readonly status: number | undefined;
 }
@@ -73,7 +70,7 @@ interface Rings {
   readonly lately: SliceRing<Slice>;
   inARow: number;
   estimated: number;
-  lastFault: LastFault | undefined;
+  lastFault: Fault | undefined;
 }
 
 /** So many failures in a row are an outage, which a success ends. If nothing else was requested, fewer are enough. */
@@ -94,15 +91,16 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
       slice.total += 1;
       if (!isServed) slice.failed += 1;
     }
-    rings.lastFault = fault === undefined ? rings.lastFault : { cause: causeOf(fault), status: fault.status };
+    if (fault !== undefined) rings.lastFault = withSteadySentence(fault, rings.lastFault);
   }
 
   const isOutage = ({ inARow, whole }: Rings): boolean =>
     inARow >= ofAnOutage || (inARow >= ofAnOutageAlone && inARow >= sumOf(whole.live(clock.elapsed())).total);
 
   function* countsIn(from: ReadonlyMap<string, Rings>): Generator<readonly [string, ErrorCount]> {
-    for (const [name, { whole, lately, inARow, estimated, lastFault }] of from) {
+    for (const [name, { whole, lately, inARow, estimated, lastFault: fault }] of from) {
       const windowMs = sliceMs * windowSlices;
+      const lastFault = fault && { cause: causeOf(fault), status: fault.status, said: fault.said };
       const counts = { ...sumOf(whole.live(clock.elapsed())), lately: sumOf(lately.live(clock.elapsed())) };
       yield [name, { windowMs, ...counts, inARow, estimated, lastFault }];
     }

@@ -8,6 +8,8 @@ export interface EngineSabotage {
   readonly name: string;
   /** A part of the line that names the cause. */
   readonly says: string;
+  /** What the line quotes of the engine's own words. Undefined: the engine says nothing that may be quoted. */
+  readonly quotes?: string;
   readonly broken: Conduct;
   /** Whether the Backend has TLS, with the authority of `engineCertificates`. */
   readonly tls?: true;
@@ -60,6 +62,7 @@ const refusals: readonly EngineSabotage[] = [
   {
     name: 'wrong-key',
     says: 'refuses the credential (HTTP 401)',
+    quotes: 'Incorrect API key provided',
     broken: speak(
       failing(401, { message: 'Incorrect API key provided', type: 'invalid_request_error', code: 'invalid_api_key' }),
     ),
@@ -67,11 +70,13 @@ const refusals: readonly EngineSabotage[] = [
   {
     name: 'forbidden',
     says: 'refuses the credential (HTTP 403)',
+    quotes: 'Access denied',
     broken: speak(failing(403, { message: 'Access denied', type: 'permission_error' })),
   },
   {
     name: 'no-money',
     says: 'has no money or quota left (HTTP 402)',
+    quotes: 'Insufficient Balance',
     broken: speak(answering(failing(402, { message: 'Insufficient Balance', type: 'unknown_error' }))),
   },
   {
@@ -128,6 +133,7 @@ const failures: readonly EngineSabotage[] = [
   {
     name: 'loading',
     says: 'is loading its model (HTTP 503)',
+    quotes: 'Loading model',
     broken: speak(failing(503, { message: 'Loading model', type: 'unavailable_error', code: 503 })),
   },
   {
@@ -138,6 +144,7 @@ const failures: readonly EngineSabotage[] = [
   {
     name: 'no-memory',
     says: 'ran out of memory (HTTP 500)',
+    quotes: 'CUDA out of memory. Tried to allocate 2.00 GiB',
     broken: speak(
       answering(
         failing(500, { message: 'CUDA out of memory. Tried to allocate 2.00 GiB', type: 'InternalServerError' }),
@@ -185,6 +192,7 @@ const failures: readonly EngineSabotage[] = [
   {
     name: 'crashing',
     says: 'reports an internal error (HTTP 500)',
+    quotes: 'EngineCore encountered an issue',
     broken: speak(answering(failing(500, { message: 'EngineCore encountered an issue', type: 'InternalServerError' }))),
   },
   {
