@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runWeir } from '../support/run-weir.ts';
 import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { engineCertificates } from './support/sabotages/engine-certificates.ts';
-import { type Line, linesOf, untilLines, withinMs } from './support/sabotages/problem-lines.ts';
+import { glanceAt, type Line, linesOf, untilLines, withinMs } from './support/sabotages/problem-lines.ts';
 import {
   goodTls,
   type SabotagedEngine,
@@ -155,6 +155,7 @@ beforeAll(async () => {
   weir = await startWeir({ manifests: files, env });
   whileGood = await listed();
   const nobody = async (): Promise<void> => undefined;
+  const wait = { glance: await glanceAt(weir), meanwhile: nobody, withinMs };
 
   write(({ good: text, change: [from, to] }) => text().replace(from, to));
   showCallers(expired);
@@ -162,11 +163,11 @@ beforeAll(async () => {
     [edge, ...sabotages].every((row) =>
       lines.some(({ object, problem }) => object === row.object && problem.includes(row.says)),
     );
-  whileBroken = await untilLines(listed, { isSo: isNamed, meanwhile: nobody, withinMs });
+  whileBroken = await untilLines(listed, { ...wait, isSo: isNamed });
 
   write(({ good: text }) => text());
   showCallers(good);
-  onceMended = await untilLines(listed, { isSo: (lines) => lines.length === 0, meanwhile: nobody, withinMs });
+  onceMended = await untilLines(listed, { ...wait, isSo: (lines) => lines.length === 0 });
 });
 
 afterAll(async () => {

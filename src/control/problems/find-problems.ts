@@ -1,6 +1,6 @@
 import type { InSlices } from '../../core/clock.ts';
 import { errorRateProblem, type ErrorFigure, estimatedUsage } from './error-rates.ts';
-import { coversOf, type Finding, type FoundKind } from './kinds.ts';
+import { coversOf, type Finding, type FoundKind, ofModels } from './kinds.ts';
 import { type CatalogMistake, conditionProblems, mistakes, type ObservedObject } from './object-problems.ts';
 import { type ObservedService, serviceProblems } from './service-problems.ts';
 import type { Look, ProblemTracker } from './track-problems.ts';
@@ -58,7 +58,6 @@ function isCovered(object: Finding['object'], kind: FoundKind, found: ReadonlySe
   return coversOf(kind).some((by) => found.has(`${by} ${object}`));
 }
 
-const ofModels: ReadonlySet<FoundKind> = new Set(['model-not-served', 'model-failing', 'model-below-level'] as const);
 const ofBackends: ReadonlySet<FoundKind> = new Set(['backend-down', 'backend-failing', 'cluster-refused'] as const);
 /** Most models that a problem names. */
 const maxModels = 3;
@@ -86,8 +85,7 @@ function withAffectedModels(
     if (models.length === 0) return [finding];
     const names = models.slice(0, maxModels).map(({ model }) => model);
     const more = models.length > maxModels ? ` and ${models.length - maxModels} more` : '';
-    return [
-      { ...finding, model: names[0], problem: `${finding.problem} No other route serves ${names.join(', ')}${more}.` },
-    ];
+    const problem = `${finding.problem} No other route serves ${names.join(', ')}${more}.`;
+    return [{ ...finding, model: names[0], affected: models.map(({ object }) => object), problem }];
   });
 }

@@ -14,6 +14,8 @@ export interface Finding {
   readonly detail?: string | undefined;
   /** The id of the model whose callers notice the problem. Absent: no model is affected. */
   readonly model?: string | undefined;
+  /** Models that have no problem of their own because of this one: `Model/qwen3-8b`. */
+  readonly affected?: readonly string[] | undefined;
   /** A sentence that contains the current figure. */
   readonly problem: string;
   readonly action: string;
@@ -64,6 +66,11 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'dependency-failing': certain,
   'certificate-expires': certain,
 };
+
+/** Kinds that a problem of a Model's only Backends covers. */
+export const ofModels: ReadonlySet<FoundKind> = new Set([
+  ...(['model-not-served', 'model-failing', 'model-below-level'] as const),
+]);
 
 const covering: Readonly<Partial<Record<FoundKind, readonly FoundKind[]>>> = {
   'model-failing': ['model-not-served'],

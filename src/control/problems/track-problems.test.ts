@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { sampleProblem } from '../../../test/support/sample-problem.ts';
 import { problemKinds, problemSchema } from '../core/problem.ts';
-import { type Finding, type FoundKind, type ListingDelays, listingDelays } from './kinds.ts';
+import { type Finding, type FoundKind, type ListingDelays, listingDelays, ofModels } from './kinds.ts';
 import { createProblemTracker } from './track-problems.ts';
 
 const finding = (changes: Partial<Finding> = {}): Finding => ({
@@ -66,6 +66,31 @@ describe('the list of problems', () => {
     look(finding(), finding({ object: 'Backend/b', kind: 'backend-failing' }));
     look(finding());
     expect(kinds()).toEqual(['backend-down', 'backend-failing']);
+  });
+
+  it.each([...ofModels])('has no %s of a Model beside the problem of its only Backend, once that is listed', (kind) => {
+    const { clock, tracker, look } = setUp();
+    const listed = (): readonly string[] => tracker.current().map(({ object }) => object);
+    const ofModel = finding({ object: 'Model/a', kind, model: 'org/a' });
+    const ofBackend = finding({ affected: ['Model/a'] });
+    for (let seconds = 0; seconds < 4; seconds += 1) {
+      look(ofModel);
+      clock.advance(1_000);
+    }
+    expect(listed()).toEqual(['Model/a']);
+    look(ofBackend);
+    clock.advance(4_000);
+    look(ofBackend);
+    expect(listed()).toEqual(['Backend/a']);
+    // The Backend is tried again for a moment, and requests to the Model still fail.
+    clock.advance(4_000);
+    look(ofModel);
+    expect(listed()).toEqual(['Backend/a']);
+    clock.advance(20_000);
+    look(ofModel);
+    clock.advance(4_000);
+    look(ofModel);
+    expect(listed()).toEqual(['Model/a']);
   });
 
   it.each(['backend-failing', 'usage-estimated'] as const)(

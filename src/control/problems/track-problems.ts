@@ -1,6 +1,13 @@
 import type { Clock } from '../../core/clock.ts';
 import { byUrgency, cutProblems, type Problem, problemId } from '../core/problem.ts';
-import { coversOf, type Finding, type FoundKind, type ListingDelays, listingDelays as usualDelays } from './kinds.ts';
+import {
+  coversOf,
+  type Finding,
+  type FoundKind,
+  type ListingDelays,
+  listingDelays as usualDelays,
+  ofModels,
+} from './kinds.ts';
 
 /** What one look at the service found. */
 export interface Look {
@@ -57,12 +64,16 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
   function next({ findings, unknown }: Look): ReadonlyMap<string, Tracked> {
     const at = clock.elapsed();
     const after = new Map<string, Tracked>();
+    const isLive = (id: string, { finding, lastSeen }: Tracked): boolean =>
+      at - lastSeen < clearMs(id, listingDelays[finding.kind]);
+    const affected = affectedModels([...tracked].flatMap(([id, one]) => (isLive(id, one) ? [one] : [])));
     /** Whether a listed problem covers a finding, also one that is not seen at this moment. */
     const isCovered = ({ object, kind }: Finding): boolean =>
+      (ofModels.has(kind) && affected.has(object)) ||
       coversOf(kind).some((cover) => {
         const id = problemId({ object, kind: cover });
         const by = tracked.get(id);
-        return by?.isListed === true && at - by.lastSeen < clearMs(id, listingDelays[cover]);
+        return by?.isListed === true && isLive(id, by);
       });
     for (const finding of findings.filter((one) => !isCovered(one))) {
       const id = problemId(finding);
@@ -71,13 +82,15 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
       after.set(id, { finding, since, firstSeen, lastSeen: at, isListed: isListed || isDue });
       isKept.delete(id);
     }
+    const affectedNow = affectedModels([...after.values()]);
     for (const [id, one] of tracked) {
       if (after.has(id)) continue;
       const { kind, object } = one.finding;
       // A problem that another one covers now does not stay beside it until its time is over.
+      if (ofModels.has(kind) && affectedNow.has(object)) continue;
       if (coversOf(kind).some((cover) => after.get(problemId({ object, kind: cover }))?.isListed === true)) continue;
       if (unknown.has(kind)) after.set(id, { ...one, lastSeen: at });
-      else if (one.isListed && at - one.lastSeen < clearMs(id, listingDelays[kind])) after.set(id, one);
+      else if (one.isListed && isLive(id, one)) after.set(id, one);
     }
     return after;
   }
@@ -92,6 +105,11 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
     current: () => listed,
     isListed: (problem) => tracked.get(problemId(problem))?.isListed === true,
   };
+}
+
+/** The Models that listed problems of their Backends cover. */
+function affectedModels(some: readonly Tracked[]): ReadonlySet<string> {
+  return new Set(some.flatMap(({ isListed, finding }) => (isListed ? (finding.affected ?? []) : [])));
 }
 
 function trackedOf(problem: Problem, at: number): readonly (readonly [string, Tracked])[] {

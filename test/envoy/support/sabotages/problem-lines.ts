@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { problemReportSchema } from '../../../../src/control/core/problem.ts';
 import type { Ended } from '../../../support/run-weir.ts';
+import { askService } from '../ask-service.ts';
 
 /** A line of `weir problems`. */
 export interface Line {
@@ -14,8 +17,17 @@ export function linesOf({ stdout, stderr, code }: Ended): readonly Line[] {
   return (JSON.parse(stdout) as readonly Line[]).filter(({ object }) => object !== 'disk');
 }
 
+/** Reads the list of a service itself, without a program that a busy machine has to start first. */
+export async function glanceAt(gateway: Parameters<typeof askService>[0]): Promise<() => Promise<readonly Line[]>> {
+  const ask = await askService(gateway);
+  return async () =>
+    problemReportSchema.parse(await ask('problems')).problems.filter(({ object }) => object !== 'disk');
+}
+
 interface Wait {
   readonly isSo: (lines: readonly Line[]) => boolean;
+  /** The lines in a cheaper way: they are read with the command once these are as wanted. */
+  readonly glance?: () => Promise<readonly Line[]>;
   /** Goes on in the background, again and again: the callers of the gateway. */
   readonly meanwhile: () => Promise<unknown>;
   readonly withinMs: number;
@@ -27,17 +39,22 @@ export const withinMs = 30_000;
 /** Reads the lines until they are as wanted, or for a time, and returns the last ones. */
 export async function untilLines(
   read: () => Promise<readonly Line[]>,
-  { isSo, meanwhile, withinMs: limitMs }: Wait,
+  { isSo, glance = read, meanwhile, withinMs: limitMs }: Wait,
 ): Promise<readonly Line[]> {
   const over = AbortSignal.timeout(limitMs);
   let isWaiting = true;
   const callers = (async (): Promise<void> => {
     while (isWaiting) {
-      await Promise.all([meanwhile(), new Promise((resolve) => setTimeout(resolve, 500))]);
+      await Promise.all([meanwhile(), sleep(500)]);
     }
   })();
-  let lines = await read();
-  while (!isSo(lines) && !over.aborted) lines = await read();
+  const wanted = async (): Promise<boolean> => glance === read || isSo(await glance());
+  let lines: readonly Line[] | undefined;
+  while (!over.aborted && (lines === undefined || !isSo(lines))) {
+    if (await wanted()) lines = await read();
+    else await sleep(100);
+  }
+  lines ??= await read();
   isWaiting = false;
   await callers;
   return lines;
