@@ -157,7 +157,7 @@ const matrix: Readonly<Record<string, object>> = {
   },
   'alerts of one’s own, and the portal watched': {
     metrics: {
-      serviceMonitor: { enabled: true },
+      serviceMonitor: { enabled: true, portalTokenSecret: { name: 'metrics', key: 'bearer' } },
       rules: {
         ...{ enabled: true, runbookBaseUrl: 'https://wiki.example.com/weir' },
         alerts: {
@@ -239,6 +239,22 @@ test('alerts have what an operator has changed, and else what the file of rules 
     ...{ expr: expect.stringMatching(/ < 0\.2$/), for: '1h', labels: { severity: 'page', team: 'infra' } },
     annotations: { runbook_url: 'https://wiki.example.com/weir#weirdiskfilling' },
   });
+});
+
+test.each([
+  ['the admin token that the chart makes', {}, {}, { name: 'weir-portal', key: 'token' }],
+  ['an admin token of one’s own', { name: 'admin', key: 'secret' }, {}, { name: 'admin', key: 'secret' }],
+  ['a service account', { name: 'admin', key: 'secret' }, { name: 'metrics' }, { name: 'metrics', key: 'token' }],
+  ['a service account under another key', {}, { name: 'metrics', key: 'bearer' }, { name: 'metrics', key: 'bearer' }],
+])('the portal is scraped with the token of %s', async (_, tokenSecret, portalTokenSecret, credentials) => {
+  const values = {
+    portal: { enabled: true, tokenSecret },
+    metrics: { serviceMonitor: { enabled: true, portalTokenSecret } },
+  };
+  const monitor = objectsIn(await template(values)).find(
+    ({ kind, metadata }) => kind === 'ServiceMonitor' && metadata.name === 'weir-portal',
+  );
+  expect(monitor?.spec).toMatchObject({ endpoints: [{ path: '/metrics', authorization: { credentials } }] });
 });
 
 test('kubeconform would say so if a field were wrong', async () => {
