@@ -19,6 +19,8 @@ export async function memoryDatabase() {
   const file = new DatabaseSync(':memory:', { enableForeignKeyConstraints: true });
   const state = {
     fault: undefined as string | undefined,
+    /** It answers, and stores nothing. */
+    isFull: false,
     nextCommit: undefined as 'made' | 'not-made' | undefined,
     ...{ probes: 0, upkeepSteps: 0, isClosed: false },
     /** Reports a change by another process. */
@@ -38,6 +40,7 @@ export async function memoryDatabase() {
           const connection = await driver.acquireConnection();
           const executeQuery: DatabaseConnection['executeQuery'] = async (query) => {
             refuseIfDown();
+            if (state.isFull && /^(insert|update)/.test(query.sql)) throw new Error('No space left on device');
             return connection.executeQuery(query);
           };
           return { ...connection, executeQuery };

@@ -15,23 +15,24 @@ function credential(keyStatus: Credential['key']['status']): Credential {
 }
 
 /** A store that remembers one active key. Its thread is the test. */
-async function rememberingStore(kind: 'sqlite' | 'postgres') {
+async function rememberingStore(location: 'sqlite' | 'postgres') {
   const clock = createFakeClock();
   const time = { ...clock, nextTurn: (run: () => void) => void clock.after(0, run) };
   const requests: StoreRequest[] = [];
   let reply = (_message: StoreReply): void => undefined;
   const connecting = connectStore(
     { post: (request) => void requests.push(request), listen: (calls) => (reply = calls.reply) },
-    { kind, journalBytes: 1, retentionDays: 0 },
+    { kind: location, journalBytes: 1, retentionDays: 0 },
     time,
   );
   reply({ kind: 'ready' });
   const store = await connecting;
   reply({ kind: 'status', status: { ...status, database: 'up' } });
   reply({ kind: 'found', found: [['hash', credential('active')]] });
-  const lookUps = () => requests.splice(0).flatMap((request) => (request.kind === 'find' ? request.hashes : []));
+  const hashesOf = (kind: 'find' | 'find-again') => () =>
+    requests.splice(0).flatMap((request) => (request.kind === kind ? request.hashes : []));
   const goDown = () => reply({ kind: 'status', status: { ...status, database: 'down' } });
-  return { clock, store, reply, lookUps, goDown };
+  return { clock, store, reply, lookUps: hashesOf('find'), again: hashesOf('find-again'), goDown };
 }
 
 it.each(['sqlite', 'postgres'] as const)('reads a key that nobody uses again after a change, on %s', async (kind) => {
@@ -55,6 +56,22 @@ it('would use a key that was stopped in an outage if it was not read again', asy
   goDown();
   clock.advance(60_000);
   expect(store.findCredential('hash')).toMatchObject({ key: { status: 'active' } });
+});
+
+it('learns of a stopped key from a database that stores nothing, and keeps the lower balance', async () => {
+  const { clock, store, reply, again, goDown } = await rememberingStore('postgres');
+  goDown();
+  reply({ kind: 'journaled', costs: [['ws', 4n]], spendings: [], faults: [] });
+  expect(store.findCredential('hash')).toMatchObject({ workspace: { balance: 6n } });
+  clock.advance(300);
+  expect(again()).toEqual(['hash']);
+  reply({ kind: 'found', isBehind: true, found: [['hash', credential('suspended')]] });
+  expect(store.findCredential('hash')).toMatchObject({ key: { status: 'suspended' }, workspace: { balance: 6n } });
+  // Nobody knows the balance of a key that was not remembered.
+  const unknown = store.findCredential('unknown');
+  reply({ kind: 'found', isBehind: true, found: [['unknown', credential('active')]] });
+  reply({ kind: 'not-searched', hashes: ['unknown'], message: 'the database is down' });
+  await expect(unknown).rejects.toThrow('could not reach its accounts');
 });
 
 it('reads a key again now and then if no change is reported', async () => {

@@ -154,10 +154,10 @@ export async function connectStore(
   }
 
   const stopReading = every(time, readAgainEveryMs, () => {
-    if (!isUp()) return;
+    if (!isOpen()) return;
     const hashes = credentials.takeOutdated();
-    if (hashes.length > 0) post({ kind: 'find', hashes });
-    else if (kind === 'postgres' && quietMs() >= lookEveryMs) post({ kind: 'look' });
+    if (hashes.length > 0) post({ kind: isDatabaseUp() ? 'find' : 'find-again', hashes });
+    else if (isDatabaseUp() && kind === 'postgres' && quietMs() >= lookEveryMs) post({ kind: 'look' });
   });
 
   await life.whenOpen();

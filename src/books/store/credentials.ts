@@ -59,6 +59,14 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, ask }: Cre
     else lookUps.refuse(hash, failure);
   }
 
+  /** Takes everything but money, of which more is known here. */
+  function takeBehind(hash: string, found: Credential | undefined): void {
+    const known = cache.get(hash, moment())?.credential;
+    if (known === undefined) return;
+    const { balance } = known.workspace;
+    cache.put(hash, found && { ...known, key: found.key, workspace: { ...found.workspace, balance } }, moment());
+  }
+
   function lookUp(hash: string): Promise<Credential | undefined> {
     return isOpen() ? lookUps.ask(hash) : Promise.reject(unavailable(new Error('the store is closed')));
   }
@@ -76,8 +84,11 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, ask }: Cre
       switch (reply.kind) {
         case 'found':
           for (const [hash, credential] of reply.found) {
-            cache.put(hash, credential, moment());
-            lookUps.answer(hash, credential);
+            if (reply.isBehind) takeBehind(hash, credential);
+            else {
+              cache.put(hash, credential, moment());
+              lookUps.answer(hash, credential);
+            }
           }
           break;
         case 'not-searched':

@@ -295,6 +295,20 @@ describe('the loop', () => {
     await loop.close();
   });
 
+  it('reads stopped keys from a database that stores nothing, whose state stays the same', async () => {
+    const { loop, state, settle, replies, replied, clock, text } = await runningLoop();
+    await loop.start();
+    state.isFull = true;
+    await settle('a');
+    loop.take({ kind: 'find-again', hashes: [hashKey(text)] });
+    clock.advance(250);
+    const found = expect.objectContaining({ key: expect.objectContaining({ status: 'active' }) as object }) as object;
+    expect(await replied('found')).toEqual({ kind: 'found', isBehind: true, found: [[hashKey(text), found]] });
+    await expect.poll(() => clock.armed()).toBe(1);
+    expect(replies.flatMap((one) => (one.kind === 'status' ? [one.status.database] : []))).not.toContain('replaying');
+    await loop.close();
+  });
+
   it('reports a change again if it came during a look-up, which may have read the old state', async () => {
     const { loop, state, replies, replied, text } = await runningLoop();
     await loop.start();

@@ -1,6 +1,5 @@
 import { messageOf } from '../../core/failure.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { findCredentials } from '../accounts/find-credentials.ts';
 import type { Reserved } from '../accounts/reservation-report.ts';
 import { forgetGone, writeReservations } from '../accounts/reservations.ts';
 import { readSharedSecret } from '../accounts/shared-secret.ts';
@@ -9,7 +8,7 @@ import { writeRefusals } from '../ledger/refusals.ts';
 import { settleOrExplain } from '../ledger/settle-batch.ts';
 import { appendToJournal, endHold, hold } from './worker-hold.ts';
 import type { StoreRequest } from './worker-message.ts';
-import { recover } from './worker-recovery.ts';
+import { readKeys, recover } from './worker-recovery.ts';
 import {
   checkBatch,
   isForgetDue,
@@ -73,7 +72,7 @@ export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   return {
     start: work,
     take: (request) => {
-      add(state.waiting, request);
+      add(state, request);
       void work();
     },
     close: async () => {
@@ -101,13 +100,17 @@ function readinessOf({ phase, cancelRetry, status, upkeep }: LoopState): Readine
   };
 }
 
-function add(waiting: LoopState['waiting'], request: Exclude<StoreRequest, { readonly kind: 'close' }>): void {
+function add(state: LoopState, request: Exclude<StoreRequest, { readonly kind: 'close' }>): void {
+  const { waiting } = state;
   switch (request.kind) {
     case 'settle':
       waiting.batch = request.outcomes;
       break;
     case 'find':
       for (const hash of request.hashes) waiting.hashes.add(hash);
+      break;
+    case 'find-again':
+      state.again = request.hashes;
       break;
     case 'reserved':
       waiting.reserved = request.reserved;
@@ -175,18 +178,14 @@ async function settle(context: LoopContext, outcomes: readonly SettledRequest[])
 }
 
 async function find(context: LoopContext, hashes: readonly string[]): Promise<void> {
-  const { reply, clock } = context.options;
-  const { changes } = context.state;
+  const { reply } = context.options;
   const database = databaseIfUp(context);
   if (database === undefined) {
     reply({ kind: 'not-searched', hashes, message: `the database is ${context.state.status.database}` });
     return;
   }
   try {
-    const found = await findCredentials(database.queries, hashes, clock.now());
-    reply({ kind: 'found', found: hashes.map((hash) => [hash, found.get(hash)] as const) });
-    // What was found may be older than a change that was reported meanwhile.
-    if (context.state.changes !== changes) reply({ kind: 'changed' });
+    await readKeys(context, database, hashes);
   } catch (error) {
     statementFailed(context, database, error);
     reply({ kind: 'not-searched', hashes, message: messageOf(error) });

@@ -18,6 +18,8 @@ export interface StoreWorkerData {
 export type StoreRequest =
   | { readonly kind: 'settle'; readonly outcomes: readonly Outcome[] }
   | { readonly kind: 'find'; readonly hashes: readonly string[] }
+  /** Remembered keys, while the database is not up: read as soon as it answers, because some may have been stopped. */
+  | { readonly kind: 'find-again'; readonly hashes: readonly string[] }
   /** The reservations of the service's requests, for commands that correct a balance. */
   | { readonly kind: 'reserved'; readonly reserved: Reserved }
   /** Counts of refused requests. Sent while the database is up. */
@@ -68,7 +70,12 @@ export type StoreReply =
       readonly spendings: readonly Spending[];
       readonly faults: readonly SettleFault[];
     }
-  | { readonly kind: 'found'; readonly found: readonly (readonly [hash: string, Credential | undefined])[] }
+  | {
+      readonly kind: 'found';
+      readonly found: readonly (readonly [hash: string, Credential | undefined])[];
+      /** The database lacks the costs of rows in the journal, so its balances are too high. */
+      readonly isBehind?: true;
+    }
   | { readonly kind: 'not-searched'; readonly hashes: readonly string[]; readonly message: string }
   /** Another process has changed accounts: what was read before may be stale. */
   | { readonly kind: 'changed' }

@@ -1,11 +1,12 @@
 import { knownCauseOf } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
+import { findCredentials } from '../accounts/find-credentials.ts';
 import { readSharedSecret } from '../accounts/shared-secret.ts';
 import { CannotOpen, type OpenDatabase } from '../databases/database.ts';
 import { startUpkeep } from '../databases/upkeep-runner.ts';
 import { settleOrExplain } from '../ledger/settle-batch.ts';
 import { refuseOverdue, settleHeld, tryJournal } from './worker-hold.ts';
-import { advance, beginReplay, fateOf, type Replay, rowsOf } from './worker-rules.ts';
+import { advance, beginReplay, fateOf, findHashes, type Replay, rowsOf } from './worker-rules.ts';
 import { goDown, type LoopContext, setStatus } from './worker-state.ts';
 
 /**
@@ -18,6 +19,7 @@ export async function recover(context: LoopContext): Promise<void> {
   await options.nextTurn();
   tryJournal(context);
   const database = await connect(context);
+  if (database !== undefined) await readAgain(context, database);
   // The rows of the journal are older, and the reply to held rows has balances that must include them.
   const isReachable = database !== undefined && (!options.journal.isEmpty() || (await settleHeld(context, database)));
   refuseOverdue(context);
@@ -31,6 +33,31 @@ export async function recover(context: LoopContext): Promise<void> {
   }
   if (state.replay === undefined) goUp(context, database);
   else await replaySome(context, database, state.replay);
+}
+
+/** Reads keys, and replies with what the database has of them. Rejects if it does not answer. */
+export async function readKeys(
+  { state, options: { reply, clock } }: LoopContext,
+  { queries }: OpenDatabase,
+  hashes: readonly string[],
+): Promise<void> {
+  const { changes } = state;
+  const found = await findCredentials(queries, hashes, clock.now());
+  const isBehind = state.status.database === 'up' ? {} : { isBehind: true as const };
+  reply({ kind: 'found', found: hashes.map((hash) => [hash, found.get(hash)] as const), ...isBehind });
+  // What was found may be older than a change that was reported meanwhile.
+  if (state.changes !== changes) reply({ kind: 'changed' });
+}
+
+/** A database that stores no bills, such as one on a full disk, may still be read: stopped keys must not work on. */
+async function readAgain(context: LoopContext, database: OpenDatabase): Promise<void> {
+  const hashes = context.state.again.slice(0, findHashes);
+  context.state.again = [];
+  try {
+    if (hashes.length > 0) await readKeys(context, database, hashes);
+  } catch {
+    // The next statement of the recovery fails, too, and has the reason.
+  }
 }
 
 function nextReplay({ options }: LoopContext): Replay | undefined {
@@ -91,13 +118,14 @@ function goUp(context: LoopContext, database: OpenDatabase): void {
 
 async function replaySome(context: LoopContext, database: OpenDatabase, replay: Replay): Promise<void> {
   const { state, options } = context;
-  setStatus(context, 'replaying');
   const rows = rowsOf(replay);
   const result = await settleOrExplain(database, rows, options.clock.now());
   if (result.kind === 'down') {
     goDown(context, result.message, result.cause);
     return;
   }
+  // Not before: a database that answers and stores nothing would change its state with each attempt.
+  setStatus(context, 'replaying');
   for (const { index, message: reason } of result.refused) {
     const message = `the journal's row of ${rows[index]?.requestId} was refused: ${reason}`;
     setStatus(context, 'replaying', { message });

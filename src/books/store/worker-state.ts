@@ -55,6 +55,8 @@ export interface LoopState {
     refused: readonly RefusalRow[];
     isLookWanted: boolean;
   };
+  /** Remembered keys to read again when the database answers, though it is not up. */
+  again: readonly string[];
   /** Whether the database has reservations of this process. */
   hasReserved: boolean;
   /** When this thread last removed reservations of replicas that are gone. */
@@ -91,6 +93,7 @@ export function newState(journal: Journal): LoopState {
     held: undefined,
     replay: undefined,
     waiting: { batch: undefined, hashes: new Set(), reserved: undefined, refused: [], isLookWanted: false },
+    again: [],
     hasReserved: false,
     forgotAt: 0,
     hasSentSecret: false,
