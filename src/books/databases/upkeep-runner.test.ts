@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { dropBefore } from './upkeep.ts';
 import { createDeletionTime } from './upkeep-runner.ts';
 
 const hour = 3_600_000;
@@ -46,4 +47,17 @@ describe('the time by which requests are deleted', () => {
     clock.jump(-month);
     expect(time()).toBe(-month);
   });
+});
+
+describe.each([1, 2, 30, 400])('with a retention of %i days', (retentionDays) => {
+  const today = 20_000 * 24 * hour;
+
+  it.each([0, 1, 11.9 * hour, 12 * hour, 24 * hour - 1])('whole days stay, %i ms after midnight', (since) => {
+    expect(dropBefore({ retentionDays, now: () => today + since })).toBe(today - retentionDays * 24 * hour);
+  });
+});
+
+it('everything stays with a retention of 0, and while no day is old enough', () => {
+  expect(dropBefore({ retentionDays: 0, now: () => month })).toBe(0);
+  expect(dropBefore({ retentionDays: 400, now: () => month })).toBe(0);
 });

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import type { Credential } from '../../core/account.ts';
 import { connectStore } from './connect-store.ts';
@@ -80,4 +80,45 @@ it('reads a key again now and then if no change is reported', async () => {
   expect(lookUps()).toEqual([]);
   clock.advance(300);
   expect(lookUps()).toEqual(['hash']);
+});
+
+describe.each(['sqlite', 'postgres'] as const)('a key that is known, on %s', (kind) => {
+  /** What becomes of a request whose look-up finds nobody who answers, so long after the key was read. */
+  async function servedAfter(ms: number, goesDown: boolean) {
+    const { clock, store, reply, goDown } = await rememberingStore(kind);
+    if (goesDown) goDown();
+    clock.advance(ms);
+    const found = Promise.resolve(store.findCredential('hash'));
+    reply({ kind: 'not-searched', hashes: ['hash'], message: 'the database is away' });
+    return found.then(
+      (known) => known?.key.id,
+      (error: unknown) => error,
+    );
+  }
+
+  describe.each([
+    ['is known to be down', true],
+    ['has just failed', false],
+  ])('while the database %s', (_, goesDown) => {
+    it.each([0, 60_000, 30 * 60_000 - 1])('works %i ms after it was read', async (ms) => {
+      expect(await servedAfter(ms, goesDown)).toBe('key-1');
+    });
+
+    it.each([30 * 60_000, 30 * 60_000 + 1, 2 * 3_600_000])('no longer works %i ms after it was read', async (ms) => {
+      expect(await servedAfter(ms, goesDown)).toMatchObject({ code: 'internal' });
+    });
+  });
+
+  it('is read again once it is older than the store allows', async () => {
+    const { clock, store, lookUps } = await rememberingStore(kind);
+    const oldestMs = { sqlite: 5_000, postgres: 800 }[kind];
+    clock.advance(oldestMs - 1);
+    lookUps();
+    void store.findCredential('hash');
+    expect(lookUps()).toEqual([]);
+    clock.advance(1);
+    lookUps();
+    void store.findCredential('hash');
+    expect(lookUps()).toEqual(['hash']);
+  });
 });

@@ -309,6 +309,19 @@ describe('the loop', () => {
     await loop.close();
   });
 
+  it.each(['with rows in the journal', 'without'])('reports a change after an outage %s', async (how) => {
+    const { loop, state, settle, status, replies, comeBack } = await runningLoop();
+    await loop.start();
+    state.fault = 'the server has gone';
+    if (how === 'without') loop.take({ kind: 'look' });
+    else await settle('a');
+    await expect.poll(() => status()?.database).toBe('down');
+    await comeBack();
+    const up = replies.findLastIndex((reply) => reply.kind === 'status' && reply.status.database === 'up');
+    expect(replies[up + 1]).toEqual({ kind: 'changed' });
+    await loop.close();
+  });
+
   it('reports a change again if it came during a look-up, which may have read the old state', async () => {
     const { loop, state, replies, replied, text } = await runningLoop();
     await loop.start();

@@ -170,3 +170,13 @@ it.each([
 ])('what may be spent with %s', (_, credential, funds) => {
   expect(fundsOf(credential)).toEqual(funds);
 });
+
+it.each([['a=1'], ['b=2'], ['c=3'], ['a=1', 'b=2', 'c=3']])(
+  'the budgets of %s count among the tags of a request',
+  (...tags) => {
+    const budgets = tags.map((tag) => [tag, { tag, limit: 5n, period: 'day', spent: 2n }] as const);
+    const known = { ...credentialOf({ workspace }), tagBudgets: new Map(budgets) };
+    expect(fundsOf(known, 'a=1,b=2,c=3').tags).toEqual(tags.map((tag) => ({ tag, left: 3n })));
+    expect(fundsOf(known, 'd=4').tags).toBeUndefined();
+  },
+);

@@ -39,11 +39,13 @@ function begin({ backends = ['a', 'b', 'c'], stream = true, refuses, listener, .
   const ends: RaceEnd[] = [];
   const healthEnds: string[] = [];
   const faults: Fault[] = [];
+  const tried = createTried();
+  const routes = plannedOfAll(backends);
   const race = startRace(
     {
       plan: { model: { hedging: 'Auto' } },
       asked: { stream, prompt: undefined },
-      branch: { choices: [0], routes: plannedOfAll(backends), tried: createTried() },
+      branch: { choices: [0], routes, tried },
       broken: undefined,
       protocol: {
         request: given.request ?? (({ route }) => callTo(route.backend.cluster.name)),
@@ -92,7 +94,8 @@ function begin({ backends = ['a', 'b', 'c'], stream = true, refuses, listener, .
     engine(index).data(what);
     return engine(index);
   };
-  return { race, clock, upstream, log, ends, healthEnds, faults, engine, says };
+  const placesTried = () => routes.map((planned) => tried.on(planned).size);
+  return { race, clock, upstream, log, ends, healthEnds, faults, engine, says, placesTried };
 }
 
 const hedged = { hedge: () => ({ afterMs: hedgeAfterMs, insured: true }) };
@@ -237,6 +240,26 @@ describe('a whole answer of the wrong structure', () => {
     late.resolve(defect);
     await late.promise;
     expect({ faults, last: log.at(-1) }).toEqual({ faults: [], last: 'b delivers good (finish)' });
+  });
+});
+
+describe('a hedge', () => {
+  it('is the only attempt beside the first one, however late both are', () => {
+    const { clock, upstream, log } = begin({ health: hedged });
+    clock.advance(50 * hedgeAfterMs);
+    expect(upstream.calls).toHaveLength(2);
+    expect(log).toEqual(['a first', 'b hedge']);
+  });
+
+  it.each([
+    [0, [1, 0, 0]],
+    [1, [0, 1, 0]],
+  ])('that is decided for attempt %i leaves the place of the other one open', (winner, places) => {
+    const { clock, says, placesTried } = begin({ health: hedged });
+    clock.advance(hedgeAfterMs);
+    expect(placesTried()).toEqual([1, 1, 0]);
+    says(winner, '0:one');
+    expect(placesTried()).toEqual(places);
   });
 });
 

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { createProgram } from '../../../test/simulation/program.ts';
+import { createScheduler } from '../../../test/simulation/scheduler.ts';
+import { createValkey } from '../../../test/simulation/valkey.ts';
+import { rateAsk } from '../../../test/support/bucket-law.ts';
+import type { LimitsAsk, Slot } from '../../core/limits.ts';
+import { createValkeyLimits } from './valkey.ts';
+
+/** Replicas that share their limits, by a model of Valkey in virtual time. */
+async function replicasOf(count: number) {
+  const scheduler = createScheduler();
+  const valkey = createValkey(scheduler);
+  let names = 0;
+  const programs = Array.from({ length: count }, (_, number) => createProgram(`replica-${number}`, scheduler, 0));
+  const limits = programs.map((program) =>
+    createValkeyLimits({
+      address: { kind: 'server', url: 'redis://valkey' },
+      connect: () => valkey.connect(program),
+      clock: program.time,
+      nextTurn: program.time.nextTurn,
+      newId: () => `name${(names += 1)}`,
+      expectedReplicas: count,
+      onUp: () => undefined,
+      onDown: () => undefined,
+    }),
+  );
+  const run = (ms: number) => scheduler.runUntil(scheduler.now() + ms, () => undefined);
+  /** Lets time go on until there is an answer. */
+  async function answered<Value>(answer: Value | Promise<Value>): Promise<Value> {
+    let isOver = false;
+    void Promise.resolve(answer).finally(() => (isOver = true));
+    while (!isOver) await run(1);
+    return answer;
+  }
+  async function admitted(replica: number, ask: LimitsAsk): Promise<Slot> {
+    const result = await answered(limits[replica]!.admit(ask));
+    if (result.kind === 'refused') throw new Error(`refused for its ${result.by}`);
+    return result.slot;
+  }
+  await run(3_000);
+  expect(limits.map(({ link }) => [link.isUp(), link.replicas()])).toEqual(limits.map(() => [true, count]));
+  /** What Valkey counts, without what is zero. */
+  const counted = () =>
+    Object.fromEntries(
+      [...valkey.underWay()]
+        .filter(([, { places, reserved }]) => places > 0 || reserved > 0)
+        .map(([hash, sums]) => [hash, sums]),
+    );
+  return { valkey, programs, run, answered, admitted, counted };
+}
+
+const cost = 1_000n;
+const [balance, budget] = [9n * cost, 6n * cost];
+/** It has little of everything, so that Valkey is asked about all of it. */
+const poor = rateAsk({
+  ...{ rate: 1_000, burst: 1_000, maxInFlight: 256 },
+  funds: { balance, budget, tags: [{ tag: 'team=search', left: budget }] },
+});
+const heldByOne = { places: 1, reserved: Number(cost) };
+const ofOne = {
+  'weir:ws:ws-1': heldByOne,
+  'weir:key:key-1': { places: 0, reserved: Number(cost) },
+  'weir:tag:ws-1:team=search': { places: 0, reserved: Number(cost) },
+};
+
+type World = Awaited<ReturnType<typeof replicasOf>>;
+
+describe.each<[string, (world: World) => Promise<void> | void]>([
+  ['nothing has happened', () => undefined],
+  ['Valkey has lost its memory', ({ valkey }) => valkey.forget()],
+  [
+    'Valkey was away',
+    async ({ valkey, run }) => {
+      valkey.setTrouble('away');
+      await run(5_000);
+      valkey.setTrouble('none');
+    },
+  ],
+  [
+    'Valkey was slow',
+    async ({ valkey, run }) => {
+      valkey.setTrouble('slow');
+      await run(5_000);
+      valkey.setTrouble('none');
+    },
+  ],
+  [
+    'the replica was silent for longer than its lease',
+    async ({ programs, run }) => {
+      programs[0]!.pause(10_000);
+      await run(10_000);
+    },
+  ],
+])('when %s', (_, trouble) => {
+  it('Valkey counts what a replica has under way: the place, the balance, and each budget', async () => {
+    const world = await replicasOf(2);
+    const { admitted, answered, run, counted } = world;
+    const slot = await admitted(0, poor);
+    expect(await answered(slot.reserve(cost, poor.funds))).toBeUndefined();
+    await trouble(world);
+    await run(5_000);
+    expect(counted()).toEqual(ofOne);
+    await answered(slot.release());
+    await run(5_000);
+    expect(counted()).toEqual({});
+  });
+});
+
+it.each([1, 2, 3])(
+  'a place that Valkey gave too late is counted once, and given back: %i requests',
+  async (requests) => {
+    const { valkey, admitted, answered, run, counted } = await replicasOf(2);
+    valkey.setTrouble('slow');
+    const asked = await Promise.all(Array.from({ length: requests }, () => admitted(0, poor)));
+    valkey.setTrouble('none');
+    await run(5_000);
+    expect(counted()['weir:ws:ws-1']?.places).toBe(requests);
+    for (const slot of asked) await answered(slot.release());
+    await run(5_000);
+    expect(counted()).toEqual({});
+  },
+);
+
+describe.each(['away', 'slow'] as const)('while Valkey is %s', (trouble) => {
+  it.each<[string, LimitsAsk, number]>([
+    ['its balance', rateAsk({ ...poor, funds: { balance: 6n * cost } }), 6],
+    ['the budget of its key', rateAsk({ ...poor, funds: { balance: 100n * cost, budget: 6n * cost } }), 6],
+    [
+      'the budget of a tag',
+      rateAsk({ ...poor, funds: { balance: 100n * cost, tags: [{ tag: 'a=1', left: 6n * cost }] } }),
+      6,
+    ],
+    ['its places', rateAsk({ ...poor, maxInFlight: 9, funds: { balance: 100n * cost } }), 9],
+  ])('three replicas together dispatch no more than %s allows', async (_, ask, most) => {
+    const { valkey, admitted, answered, run } = await replicasOf(3);
+    valkey.setTrouble(trouble);
+    // Three late answers in a row are needed before a link counts as down.
+    await run(10_000);
+    let dispatched = 0;
+    for (let request = 0; request < 36; request += 1) {
+      const slot = await admitted(request % 3, ask).catch(() => undefined);
+      if (slot !== undefined && (await answered(slot.reserve(cost, ask.funds))) === undefined) dispatched += 1;
+    }
+    expect(dispatched).toBe(most);
+  });
+});
