@@ -97,3 +97,25 @@ describe('a replica that was held up', () => {
     expect([writes, isLeading()]).toEqual([['own'], true]);
   });
 });
+
+// It gives up seven seconds after it asked, whenever the API server answered: the others count from their own look at the lease.
+it.each([
+  [4_600, 2_399],
+  [5_000, 1_999],
+  [6_900, 99],
+])('a replica whose renewal is answered after %i ms leads for %i ms more', async (lateMs, leftMs) => {
+  held = renewedBy('');
+  const answer = Promise.withResolvers<void>();
+  answerHeldBack = answer.promise;
+  const { isLeading } = begin();
+  await expect.poll(() => reads).toBe(1);
+  clock.advance(lateMs);
+  expect(isLeading()).toBe(false);
+  answer.resolve();
+  await untilPaused();
+  expect([writes, isLeading()]).toEqual([['own'], true]);
+  clock.advance(leftMs);
+  expect(isLeading()).toBe(true);
+  clock.advance(1);
+  expect(isLeading()).toBe(false);
+});

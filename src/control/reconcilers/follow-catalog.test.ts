@@ -10,14 +10,13 @@ const reading = (...ids: readonly string[]) => ({
 
 function begin(unlisted: readonly string[]) {
   let elapsed = 0;
-  const swapped = Promise.withResolvers<void>();
   const catalog = followCatalog({
     first: reading('a/a', 'b/b'),
     previous: undefined,
     pods: 'followed',
     followEndpoints: () => Promise.resolve(),
     applyClusters: () => Promise.resolve(),
-    ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => swapped.resolve() },
+    ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => undefined },
     onError: (error) => expect.unreachable(String(error)),
     listing: {
       clock: { elapsed: () => elapsed },
@@ -27,19 +26,19 @@ function begin(unlisted: readonly string[]) {
   });
   const listed = (): readonly string[] =>
     (JSON.parse(catalog.modelList(undefined)) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
-  return { catalog, listed, swapped: swapped.promise, wait: (ms: number) => (elapsed += ms) };
+  return { catalog, listed, wait: (ms: number) => (elapsed += ms) };
 }
 
 test('the list follows the catalog at once and the status of its models within a second', async () => {
   const unlisted: string[] = [];
-  const { catalog, listed, swapped, wait } = begin(unlisted);
+  const { catalog, listed, wait } = begin(unlisted);
   expect(listed()).toEqual(['a/a', 'b/b']);
   unlisted.push('a/a');
   expect(listed()).toEqual(['a/a', 'b/b']);
   wait(1000);
   expect(listed()).toEqual(['b/b']);
   catalog.change(reading('a/a', 'c/c'));
-  await swapped;
+  await catalog.idle();
   expect(listed()).toEqual(['c/c']);
   await catalog.close();
 });
@@ -77,5 +76,23 @@ test('other hosts of a cluster are followed before the snapshot is served, and m
   catalog.change(at(2));
   await catalog.idle();
   expect(steps).toEqual(['follow 1', 'publish', 'follow 2', 'swap', 'follow 2']);
+  await catalog.close();
+});
+
+test.each<[string, object]>([
+  ['a price', { pricing: { prompt: '0.0001', completion: '0.0006' } }],
+  ['a window', { contextLength: 8_192 }],
+  ['an alias', { aliases: ['a/other'] }],
+  ['the name of the model at its engine', { routes: [{ backend: 'vllm-a', upstreamModel: 'other' }] }],
+  ['the end of hedging', { hedging: { mode: 'Disabled' } }],
+])('%s that changes is served at once, although Envoy has the same clusters', async (_, changed) => {
+  const { catalog } = begin([]);
+  const before = catalog.snapshots.current();
+  const objects = [backend('vllm-a'), model('a-a', { id: 'a/a', ...changed })];
+  catalog.change({ objects, problems: [] });
+  await catalog.idle();
+  const after = catalog.snapshots.current();
+  expect(after.clusters.map(({ name }) => name)).toEqual(before.clusters.map(({ name }) => name));
+  expect(after.models.get('a/a')).not.toEqual(before.models.get('a/a'));
   await catalog.close();
 });

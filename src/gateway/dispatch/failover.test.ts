@@ -106,6 +106,18 @@ describe('a stream that breaks off', () => {
     expectQuiet(run);
   });
 
+  it.each([0, 1, 2])('ends choice %i by its cap under its own number, when it breaks off alone', async (capped) => {
+    const run = begin({ asked: { choices: 3, cap: 2 } });
+    run.says(0, '0:a 1:b 2:c').fail('ECONNRESET');
+    await run.upstream.called(3);
+    run.says(1 + capped, '0:more').fail('ECONNRESET');
+    for (const other of [0, 1, 2]) if (other !== capped) run.says(1 + other, '0:! 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', isContinued: true });
+    const ends = run.delivered.flatMap((event) => (event.type === 'finish' ? [`${event.choice} ${event.reason}`] : []));
+    expect(ends.toSorted()).toEqual([0, 1, 2].map((choice) => `${choice} ${choice === capped ? 'length' : 'stop'}`));
+    expectQuiet(run);
+  });
+
   it('tries another route when the one that continues contradicts', async () => {
     const run = begin({ asked: { isJson: true } });
     run.says(0, '0:{"a":1,').fail('ECONNRESET');
