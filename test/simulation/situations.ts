@@ -1,5 +1,6 @@
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Call } from './caller.ts';
+import { clusterEventNames, clusterEventOf, clusterStates, isClusterState } from './cluster/cluster-situations.ts';
 import { fileOperations } from './disk.ts';
 import type { WorldEvent } from './events.ts';
 
@@ -116,17 +117,21 @@ export function createSituationLog({
   calls,
   now,
   startsAt,
+  cluster,
   waitingRows,
   stopped,
 }: {
   readonly calls: readonly Call[];
   readonly now: () => number;
   readonly startsAt: number;
+  /** When the services follow a cluster. Undefined: never. */
+  readonly cluster: { readonly fromMs: number; readonly forMs: number } | undefined;
   readonly waitingRows: () => number;
   /** Keys that are stopped now. */
   readonly stopped: () => number;
 }): SituationLog {
   const counts = new Map<string, number>();
+  let inCluster: { readonly name: string; readonly until: number }[] = [];
   let opened: { readonly state: OpenState; readonly from: number; readonly until: number }[] = [];
   let running: SeenAttempt[] = [];
   let firstOpen = 0;
@@ -177,8 +182,20 @@ export function createSituationLog({
     ]);
   }
 
+  /** Counts which states of the cluster an event meets. */
+  function happensInCluster(event: WorldEvent): void {
+    const isOn = cluster !== undefined && now() >= cluster.fromMs && now() < cluster.fromMs + cluster.forMs;
+    const happening = isOn ? clusterEventOf(event) : undefined;
+    if (happening === undefined) return;
+    const { name, forMs } = happening;
+    inCluster = inCluster.filter(({ until }) => until > now());
+    for (const state of new Set(inCluster.map((open) => open.name))) count(clusterPair(name, state));
+    if (isClusterState(name)) inCluster.push({ name, until: now() + forMs });
+  }
+
   return {
     happens: (event) => {
+      happensInCluster(event);
       for (const state of states()) count(`${event.kind} × ${state}`);
       const opening = openedBy(event);
       if (opening !== undefined) opened.push({ state: opening.state, from: now(), until: now() + opening.forMs });
@@ -189,17 +206,35 @@ export function createSituationLog({
   };
 }
 
+const clusterPair = (name: string, state: string): string => `in the cluster, ${name} × ${state}`;
+
 /** What occurred and what never did, as lines. */
 export function writeSituations(found: Situations): readonly string[] {
-  const pairs = eventKinds.flatMap((kind) => openStates.map((state) => ({ kind, state, name: `${kind} × ${state}` })));
-  const reached = pairs.filter(({ name }) => found.has(name));
-  const missing = eventKinds.flatMap((kind) => {
-    const states = pairs.filter((pair) => pair.kind === kind && !found.has(pair.name)).map(({ state }) => state);
-    return states.length === 0 ? [] : [`  ${kind}: ${states.join(', ')}`];
-  });
   const things = rareThings.map((thing) => `${thing} ${found.get(thing) ?? 0}`);
   return [
-    `situations: ${reached.length} of ${pairs.length} pairs of an event and an open state; ${things.join(', ')}`,
-    ...(missing.length === 0 ? [] : ['never occurred:', ...missing]),
+    ...pairLines('situations', { events: eventKinds, states: openStates }, (kind, state) =>
+      found.has(`${kind} × ${state}`),
+    ),
+    ...pairLines('of the cluster', { events: clusterEventNames, states: clusterStates }, (name, state) =>
+      found.has(clusterPair(name, state)),
+    ),
+    things.join(', '),
+  ];
+}
+
+function pairLines(
+  title: string,
+  { events, states }: { readonly events: readonly string[]; readonly states: readonly string[] },
+  occurred: (event: string, state: string) => boolean,
+): readonly string[] {
+  const missing = events.map((event) => ({ event, states: states.filter((state) => !occurred(event, state)) }));
+  const pairs = events.length * states.length;
+  const reached = pairs - missing.reduce((sum, { states: { length } }) => sum + length, 0);
+  const lines = missing.flatMap(({ event, states: left }) =>
+    left.length === 0 ? [] : [`  ${event}: ${left.join(', ')}`],
+  );
+  return [
+    `${title}: ${reached} of ${pairs} pairs of an event and an open state`,
+    ...(lines.length === 0 ? [] : ['never occurred:', ...lines]),
   ];
 }

@@ -93,7 +93,13 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   const faults: WorldFault[] = [];
   const limitsModel = createLimitsModels({ plan, scheduler, spells }, { keys: () => keys, faults });
   const situations = createSituationLog({
-    ...{ calls, now: scheduler.now, startsAt: plan.startsAt, stopped: () => operator.stoppedAt.size },
+    ...{
+      calls,
+      now: scheduler.now,
+      startsAt: plan.startsAt,
+      cluster: plan.cluster,
+      stopped: () => operator.stoppedAt.size,
+    },
     waitingRows: () => services.reduce((sum, service) => sum + (service?.store()?.waiting() ?? 0), 0),
   });
 

@@ -117,6 +117,31 @@ describe('the credential cache', () => {
     expect(cache.get('a', at(5))).toMatchObject({ credential: { countedTags }, isDoubted: false });
   });
 
+  // Noon is on Wednesday, the first of July.
+  const [nextDay, nextWeek, nextMonth, nextYear] = [
+    midnight,
+    Date.UTC(2026, 6, 6),
+    Date.UTC(2026, 7, 1),
+    Date.UTC(2027, 0, 1),
+  ];
+
+  it.each([
+    ['day', nextDay],
+    ['week', nextWeek],
+    ['month', nextMonth],
+    ['total', Infinity],
+  ] as const)('has a fresh budget of a %s from %d on, of the key and of each tag', (period, begins) => {
+    const cache = createCredentialCache(10);
+    const budget = { limit: 100n, period };
+    const tags = ['a=1', 'b=2'].map((tag) => [tag, { ...budget, tag, spent: 7n }] as const);
+    for (const now of [nextDay, nextWeek, nextMonth, nextYear].flatMap((moment) => [moment - 1, moment])) {
+      cache.put('a', { ...credential('a', { budget }), tagBudgets: new Map(tags) }, at(1));
+      const known = cache.get('a', at(2, now))?.credential;
+      const spent = [known?.spent, ...[...(known?.tagBudgets?.values() ?? [])].map((tag) => tag.spent)];
+      expect({ now, spent }).toEqual({ now, spent: [7n, 7n, 7n].map((before) => (now < begins ? before : 0n)) });
+    }
+  });
+
   it('counts what is spent with a key that was given a new text, when the old text is forgotten', () => {
     const cache = createCredentialCache(2);
     for (const hash of ['old', 'new']) cache.put(hash, credential('a', { budget: daily }), at(1));

@@ -94,7 +94,11 @@ function begin({ backends = ['a', 'b', 'c'], stream = true, refuses, listener, .
     engine(index).data(what);
     return engine(index);
   };
-  const placesTried = () => routes.map((planned) => tried.on(planned).size);
+  const placesTried = () =>
+    routes.map((planned) => {
+      const on = tried.on(planned);
+      return on === 'all' ? on : on.size;
+    });
   return { race, clock, upstream, log, ends, healthEnds, faults, engine, says, placesTried };
 }
 

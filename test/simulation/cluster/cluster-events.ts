@@ -2,18 +2,20 @@ import { type Chance, seededChance } from '../../programmable-engine/chance.ts';
 import type { FaultEvent, WorldPlan } from '../events.ts';
 
 /** What is wrong on the way between a service and the API server, for a while. */
-const apiTroubles = [
+export const apiTroubles = [
   ...(['slow-requests', 'slow-answers', 'loses-requests', 'loses-answers', 'doubles', 'fails'] as const),
   'holds-watches',
 ] as const;
 export type ApiTrouble = (typeof apiTroubles)[number];
 
 /** What happens to all watches of a service at once. */
-const watchEnds = ['breaks', 'ends', 'silent'] as const;
+export const watchEnds = ['breaks', 'ends', 'silent'] as const;
 
 /** Paths of health checks. Envoy takes no cluster with `/refused`. */
 const checkPaths = ['/health', '/alive', '/refused'] as const;
 const endpointStates = ['ready', 'starting', 'draining', 'gone'] as const;
+
+export const objectChanges = ['price', 'routes', 'model', 'check', 'backend', 'endpoint', 'slice'] as const;
 
 /** A change that an operator, or a controller of Kubernetes, makes at the API server. */
 export type ObjectChange =
