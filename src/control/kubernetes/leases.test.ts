@@ -29,3 +29,17 @@ it('the time that an answer took does not count as silence: the lease may have b
   clock.advance(3_600_000);
   expect(silentMs(lease, askedAt)).toBe(2_000);
 });
+
+it.each([0, 1, 5_000, 3_600_000])(
+  'a lease that is seen first in an answer of %i ms is silent from the answer on',
+  (tookMs) => {
+    const clock = createFakeClock();
+    const { silentMs } = watchRenewals(clock);
+    const lease = leaseRenewedAt(clock.now());
+    const askedAt = clock.elapsed();
+    clock.advance(tookMs);
+    expect(silentMs(lease, askedAt)).toBe(0);
+    clock.advance(2_000);
+    expect(silentMs(lease, clock.elapsed())).toBe(2_000);
+  },
+);

@@ -14,6 +14,7 @@ function replicas() {
     patchNamespacedLease: async ({ name, body }: { readonly name: string; readonly body: V1Lease }) =>
       kept.set(name, body),
     listNamespacedLease: async () => ({ items: [...kept.values()] }),
+    deleteNamespacedLease: async ({ name }: { readonly name: string }) => kept.delete(name),
   } as unknown as KubeClient['leases'];
   const replica = (name: string) =>
     createReplicaLeases({
@@ -23,7 +24,7 @@ function replicas() {
       clock,
       onError: (error) => expect.unreachable(String(error)),
     });
-  return { kept, replica };
+  return { clock, kept, replica };
 }
 
 async function afterExchange(observed: ObservedCatalog): Promise<readonly ObservedCatalog[]> {
@@ -88,4 +89,20 @@ it('reads what an older version writes, and nothing that no version writes', asy
       ]),
     }),
   ]);
+});
+
+it.each([
+  [0, 'counts', 'is there'],
+  [14_999, 'counts', 'is there'],
+  [15_000, 'is left out', 'is there'],
+  [600_000, 'is left out', 'is there'],
+  [600_001, 'is left out', 'is gone'],
+])('a replica that has been silent for %i ms %s, and its lease %s', async (silentMs, counted, lease) => {
+  const { clock, kept, replica } = replicas();
+  await replica('weir-0').publish(observedCatalog([]));
+  const { others } = replica('weir-1');
+  expect(await others()).toHaveLength(1);
+  clock.advance(silentMs);
+  expect(await others()).toHaveLength(counted === 'counts' ? 1 : 0);
+  expect([...kept.keys()]).toEqual(lease === 'is there' ? ['weir-replica-weir-0'] : []);
 });

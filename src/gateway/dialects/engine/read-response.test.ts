@@ -187,3 +187,35 @@ describe('what an answer calls its model', () => {
     expect(json.model?.()).toBe(told);
   });
 });
+
+const orders = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2], [1, 0]] as const;
+
+/** A choice with its own number as its text. */
+const choiceOf = (index: number, kind: 'delta' | 'message') => ({
+  ...{ index, [kind]: { role: 'assistant', content: `of ${index}` }, finish_reason: 'stop' },
+});
+const textsOf = (events: readonly AnswerEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === 'text-delta' ? [`${event.choice}: ${event.text}`] : []));
+
+describe.each(orders.map((order) => [order] as const))('choices in the order %j', (order) => {
+  const texts = order.map((index) => `${index}: of ${index}`);
+
+  it('keep their numbers in one chunk of a stream', () => {
+    const chunk = frame({ id: 'c', choices: order.map((index) => choiceOf(index, 'delta')) });
+    expect(textsOf(read(createStreamReader({ ...options, choices: 3 }), [chunk]).events)).toEqual(texts);
+  });
+
+  it('keep their numbers in a chunk each', () => {
+    const chunks = order.map((index) => frame({ id: 'c', choices: [choiceOf(index, 'delta')] }));
+    expect(textsOf(read(createStreamReader({ ...options, choices: 3 }), chunks).events)).toEqual(texts);
+  });
+});
+
+it.each(orders.filter(({ length }) => length === 3).map((order) => [order] as const))(
+  'choices in the order %j keep their numbers in a whole answer',
+  (order) => {
+    const answer = JSON.stringify({ id: 'c', choices: order.map((index) => choiceOf(index, 'message')) });
+    const { events } = read(createJsonReader({ ...options, choices: 3 }), [answer]);
+    expect(textsOf(events)).toEqual(order.map((index) => `${index}: of ${index}`));
+  },
+);
