@@ -85,7 +85,7 @@ describe('rotateKey', () => {
 describe('the budget of a key that replaces another one', () => {
   const day = 24 * hour;
 
-  /** A key that spent 30 two days ago and 12 today, rotated twice, with 3 spent between. */
+  /** A key that spent 30 two days ago, 12 today and 100 in forty days, rotated twice, with 3 spent between. */
   async function rotatedTwice(budget: Budget | undefined) {
     const { queries, workspace, settle } = await sampleDatabase('10');
     const { key: first } = await createKey(queries, { ...settings, budget, workspace: 'acme' }, sampleAuthor);
@@ -93,6 +93,8 @@ describe('the budget of a key that replaces another one', () => {
       settle([sampleOutcome({ ...of, keyId, requestId, workspaceId: workspace.id })]);
     await spend(first.id, 'r1', { cost: 30n, startedAt: sampleNow - 2 * day });
     await spend(first.id, 'r2', { cost: 12n, startedAt: sampleNow });
+    // A clock that was ahead has counted this in a later period of a day.
+    await spend(first.id, 'r4', { cost: 100n, startedAt: sampleNow + 40 * day });
     const second = await rotateKey(queries, first.id, overlap, sampleAuthor);
     await spend(second.key.id, 'r3', { cost: 3n, startedAt: sampleNow });
     const third = await rotateKey(queries, second.key.id, overlap, sampleAuthor);
@@ -102,7 +104,7 @@ describe('the budget of a key that replaces another one', () => {
 
   it.each<readonly [BudgetPeriod, bigint, bigint]>([
     ['day', 15n, 0n],
-    ['total', 45n, 45n],
+    ['total', 145n, 145n],
   ])('counts what was used of it in the period: %s', async (period, now, later) => {
     const { queries, spentAt, ids } = await rotatedTwice({ limit: 100n, period });
     expect(await spentAt(sampleNow)).toBe(now);
@@ -112,8 +114,9 @@ describe('the budget of a key that replaces another one', () => {
       { key_id: ids[1], amount: 3n },
       { key_id: ids[0], amount: 12n },
       { key_id: ids[0], amount: 30n },
+      { key_id: ids[0], amount: 100n },
     ]);
-    expect(await verifyLedger(queries)).toMatchObject({ spendingDays: 3, spendingDifferences: [] });
+    expect(await verifyLedger(queries)).toMatchObject({ spendingDays: 4, spendingDifferences: [] });
     // Twin: without what it inherited, its budget is fresh.
     await queries.deleteFrom('inherited_spending').execute();
     expect(await spentAt(sampleNow)).toBe(0n);

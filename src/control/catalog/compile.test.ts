@@ -38,7 +38,7 @@ test('compiles a model with everything it says, prices exact', () => {
     inputModalities: ['image', 'text'],
     reasoning: { mode: 'Optional', efforts: ['low', 'max', 'low'] },
     tokenizer: { path: 'qwen3-8b' },
-    serviceLevel: { minAvailability: '0.99' },
+    serviceLevel: { minAvailability: '0.99', firstTokenSeconds: 2 },
     hedging: { mode: 'Disabled' },
     routes: [
       {
@@ -62,7 +62,7 @@ test('compiles a model with everything it says, prices exact', () => {
     tokenizer: { path: 'qwen3-8b' },
     hedging: 'Disabled',
     cacheSharing: 'Workspace',
-    serviceLevel: { minAvailability: 0.99, windowSeconds: 900 },
+    serviceLevel: { minAvailability: 0.99, windowSeconds: 900, firstTokenMs: 2_000 },
     routes: [
       {
         id: 'qwen/qwen3-8b@vllm-a',

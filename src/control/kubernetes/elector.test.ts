@@ -119,3 +119,15 @@ it.each([
   clock.advance(1);
   expect(isLeading()).toBe(false);
 });
+
+it.each([
+  ['own', ['own', '']],
+  ['other', ['own']],
+])('a leader that ends releases the lease if it holds it: held by %s', async (holder, released) => {
+  held = renewedBy('');
+  const { close } = begin();
+  await untilPaused();
+  held = renewedBy(holder);
+  await close();
+  expect(writes).toEqual(released);
+});

@@ -166,6 +166,8 @@ it.each([
     { ...credentialOf({ workspace, key }), spent: 60n },
     { balance: 100n, budget: -10n },
   ],
+  ['a credit limit', credentialOf({ workspace: { balance: 100n, creditLimit: 20n } }), { balance: 120n }],
+  ['a credit limit that is used', credentialOf({ workspace: { balance: -15n, creditLimit: 20n } }), { balance: 5n }],
   ['spending but no budget', { ...credentialOf({ workspace }), spent: 60n }, { balance: 100n }],
 ])('what may be spent with %s', (_, credential, funds) => {
   expect(fundsOf(credential)).toEqual(funds);

@@ -208,6 +208,33 @@ describe('the journal', () => {
     });
   });
 
+  it.each(['fdatasyncSync', 'ftruncateSync'] as const)(
+    'never gives back what it refused, where %s fails, too',
+    (fails) => {
+      const { files } = thisMachine;
+      let isBad = false;
+      const failing = () => {
+        throw new Error('EIO');
+      };
+      const machine = {
+        ...thisMachine,
+        files: {
+          ...files,
+          fdatasyncSync: (file: number) => (isBad ? failing() : files.fdatasyncSync(file)),
+          ftruncateSync: (file: number, size: number) =>
+            isBad && fails === 'ftruncateSync' ? failing() : files.ftruncateSync(file, size),
+        },
+      };
+      const { journal, drain } = journalIn(undefined, { machine });
+      journal.append(rows('a'));
+      isBad = true;
+      expect(() => journal.append(rows('b', 'c'))).toThrow(AppendInDoubt);
+      isBad = false;
+      expect(drain()).toEqual(['a']);
+      expect([journal.bytes(), journal.isEmpty()]).toEqual([0, true]);
+    },
+  );
+
   it('knows that rows are gone when it could remove them', () => {
     let syncs = 0;
     const fdatasyncSync = (file: number): void => {

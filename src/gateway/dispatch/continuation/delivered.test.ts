@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runDispatch } from '../../../../test/support/run-dispatch.ts';
+import type { AnswerEvent } from '../../../core/event.ts';
 import { choiceSizes, type DeliveredChoice, keepDelivered } from './delivered.ts';
 
 const choice = (fields: Partial<DeliveredChoice>): DeliveredChoice => ({
@@ -9,6 +10,16 @@ const choice = (fields: Partial<DeliveredChoice>): DeliveredChoice => ({
 /** A token for every two characters. */
 const countText = (said: string): Promise<number> => Promise.resolve(Math.ceil(said.length / 2));
 const nobody = { countText: undefined, total: undefined };
+
+it.each<AnswerEvent>([
+  { type: 'text-delta', choice: 0, text: 'a', deltas: 3 },
+  { type: 'reasoning-delta', choice: 0, text: 'a', deltas: 3 },
+  { type: 'refusal-delta', choice: 0, text: 'a', deltas: 3 },
+])('deltas of each kind count towards the size of a choice: $type', (event) => {
+  const kept = keepDelivered();
+  kept.take([event, { ...event, choice: 1, deltas: 4 }, event]);
+  expect([kept.choice(0).deltas, kept.choice(1).deltas]).toEqual([6, 4]);
+});
 
 describe('the tokens of choices', () => {
   it('of a single one are all there are', async () => {
