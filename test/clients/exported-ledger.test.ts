@@ -1,17 +1,14 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runWeir } from '../support/run-weir.ts';
 import { sampleDatabase, sampleNow, temporaryFolder } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { databaseUrl } from '../support/sample-store.ts';
 import { installPinned } from './install.ts';
 
-let python: string;
-beforeAll(async () => {
-  python = join((await installPinned()).pypi, 'bin', 'python');
-});
+const python = join((await installPinned()).pypi, 'bin', 'python');
 
 /** What DuckDB says of a file: the types of columns and all rows, in text, so that nothing becomes a float on its way here. */
 const program = `

@@ -2,18 +2,15 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { answerTo, nextTurn, turnOf, type Way, ways, type Wire } from '../support/next-turn.ts';
 import { targetOf } from '../support/route-of.ts';
 import { installRequirements } from './install.ts';
 
 // Ids of calls after a round trip through the callers of each surface, before the check of Mistral's own library.
 
-let python: string;
-beforeAll(async () => {
-  const requirements = join(import.meta.dirname, 'python', 'mistral-common.txt');
-  python = join(await installRequirements('mistral-common', requirements), 'bin', 'python');
-});
+const requirements = join(import.meta.dirname, 'python', 'mistral-common.txt');
+const python = join(await installRequirements('mistral-common', requirements), 'bin', 'python');
 
 /** What the library says of each of these conversations. */
 async function judged(conversations: readonly (readonly Wire[])[]): Promise<readonly string[]> {

@@ -1,10 +1,11 @@
 /** Two real engines, as two routes and as two endpoints of one Backend, one killed in mid-stream again and again: the caller must not notice. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { chanceFrom } from '../support/chance.ts';
 import type { Llama } from '../support/llama.ts';
-import { type LlamaPair, startLlamaPair } from '../support/llama-pair.ts';
-import { backendManifest, endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { startLlamaPair } from '../support/llama-pair.ts';
+import { backendManifest, endpointsManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const kills = { endpoints: 50, routes: 20 };
 /** On a busy machine the engine has at times written all of its answer before the blow falls: that round does not count. */
@@ -14,28 +15,6 @@ const fewestBroken = 0.2;
 /** Long beside the way to the caller: what it hears first, the engine has said a while ago. */
 const maxTokens = 240;
 const chance = chanceFrom(20_261_121);
-let pair: LlamaPair;
-let weir: Weir;
-
-beforeAll(async () => {
-  pair = await startLlamaPair();
-  const [first, second] = pair.engines();
-  const manifests = {
-    'catalog.yaml':
-      backendManifest('one', first, 'llamacpp') +
-      backendManifest('two', second, 'llamacpp') +
-      endpointsManifest('both', [first, second], 'llamacpp') +
-      modelManifest('test/routes', ['one', 'two']) +
-      modelManifest('test/endpoints', ['both']),
-  };
-  weir = await startWeir({ manifests });
-  tie = await measureTie(first);
-  console.log(`words whose logarithms of probabilities differ by less than ${tie} are equally likely`);
-});
-afterAll(async () => {
-  await weir.close();
-  await pair.close();
-});
 
 /** How the two engines stand to each other. */
 type Arrangement = keyof typeof kills;
@@ -112,6 +91,20 @@ const continuedChoice = z.object({
  */
 const leastTie = 0.02;
 let tie = leastTie;
+
+const pair = await forFile(startLlamaPair());
+const [first, second] = pair.engines();
+const manifests = {
+  'catalog.yaml':
+    backendManifest('one', first, 'llamacpp') +
+    backendManifest('two', second, 'llamacpp') +
+    endpointsManifest('both', [first, second], 'llamacpp') +
+    modelManifest('test/routes', ['one', 'two']) +
+    modelManifest('test/endpoints', ['both']),
+};
+const weir = await forFile(startWeir({ manifests }));
+tie = await measureTie(first);
+console.log(`words whose logarithms of probabilities differ by less than ${tie} are equally likely`);
 
 /** Compares the words that an engine wrote one by one with its view of them after it has read what comes before. */
 async function measureTie(engine: Llama): Promise<number> {

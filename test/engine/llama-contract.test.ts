@@ -3,11 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parametersOf } from '../../src/core/parameters.ts';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Whether the row for llama.cpp in our tables is true: asked of a real one, through the whole gateway.
-
-let llama: Llama;
-let weir: Weir;
 
 const manifest = (port: number): string => `
 apiVersion: weir.dev/v1alpha1
@@ -28,14 +26,8 @@ spec:
   routes: [{backend: llama, upstreamModel: tiny}]
 `;
 
-beforeAll(async () => {
-  llama = await startLlama({ parallel: 1 });
-  weir = await startWeir({ manifests: { 'catalog.yaml': manifest(llama.port) } });
-});
-afterAll(async () => {
-  await weir.close();
-  await llama.close();
-});
+const llama = await forFile(startLlama({ parallel: 1 }));
+const weir = await forFile(startWeir({ manifests: { 'catalog.yaml': manifest(llama.port) } }));
 
 const ask = (more: object = {}) => ({
   model: 'test/tiny',

@@ -1,17 +1,14 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { surfaces } from '../../src/core/dialect.ts';
 import { type Kept, keptOf, rows, sentToEngine } from '../golden/kept-answers.ts';
-import { type Llama, startLlama } from '../support/llama.ts';
+import { startLlama } from '../support/llama.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Every golden answer of every surface, whole, cut, refused or interrupted, is a conversation that a real llama-server goes on with.
 
-let llama: Llama;
-beforeAll(async () => {
-  const template = ['--chat-template-file', join(import.meta.dirname, 'history-template.jinja')];
-  llama = await startLlama({ contextLength: 16_384, extra: template });
-});
-afterAll(() => llama.close());
+const template = ['--chat-template-file', join(import.meta.dirname, 'history-template.jinja')];
+const llama = await forFile(startLlama({ contextLength: 16_384, extra: template }));
 
 /** The answer of the engine to the next request, if it is a refusal. */
 async function refusalOf(surface: (typeof surfaces)[number], kept: Kept): Promise<string | undefined> {

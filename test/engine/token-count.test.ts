@@ -1,28 +1,20 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { startThread } from '../../src/process/worker-thread.ts';
 import { startTokenizers } from '../../src/gateway/tokenizer/start-tokenizers.ts';
-import type { Tokenizers } from '../../src/core/prompt.ts';
-import { type Llama, startLlama } from '../support/llama.ts';
+import { startLlama } from '../support/llama.ts';
 import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // test/engine/tokenizers/tiny is the vocabulary and the template of the real engine's model, in the format that models
 // are published with. What we count must be what the engine counts.
 
 const root = join(import.meta.dirname, 'tokenizers');
-let llama: Llama;
-let tokenizers: Tokenizers;
 
-beforeAll(async () => {
-  llama = await startLlama({ parallel: 1 });
-  tokenizers = startTokenizers({ root, startThread });
-  const load = await tokenizers.load('tiny');
-  if (load.kind !== 'loaded') throw new Error(load.problem.message);
-});
-afterAll(async () => {
-  await tokenizers.close();
-  await llama.close();
-});
+const llama = await forFile(startLlama({ parallel: 1 }));
+const tokenizers = await forFile(startTokenizers({ root, startThread }));
+const load = await tokenizers.load('tiny');
+if (load.kind !== 'loaded') throw new Error(load.problem.message);
 
 type Message = { readonly role: 'system' | 'user' | 'assistant'; readonly content: string };
 

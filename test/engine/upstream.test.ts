@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Llama, startLlama } from '../support/llama.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { expect, test } from 'vitest';
+import { startLlama } from '../support/llama.ts';
+import { canary, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // What somebody with llama.cpp running does first: npm start -- --upstream URL.
 
-let llama: Llama;
-let weir: Weir;
-let model: string;
-
-beforeAll(async () => {
-  llama = await startLlama();
-  weir = await startWeir({
+const llama = await forFile(startLlama());
+const weir = await forFile(
+  startWeir({
     flags: ['--upstream', llama.url, '--price', '0.0000001,0.0000002'],
     secrets: ['tiny.gguf', 'llama', String(llama.port), 'timings', 'fp_', 'b0-unknown'],
-  });
-  model = (await weir.client().models.list()).data[0]?.id ?? '';
-});
-afterAll(async () => {
-  await weir.close();
-  await llama.close();
-});
+  }),
+);
+const model = (await weir.client().models.list()).data[0]?.id ?? '';
 
 const ask = (more: object = {}) => ({
   model,

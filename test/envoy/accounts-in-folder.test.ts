@@ -2,15 +2,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
 import { untilHolds } from '../support/until-holds.ts';
+import { forFile } from '../support/for-file.ts';
 
 const dayMs = 86_400_000;
-let engine: ProgrammableEngine;
-let weir: Weir;
 
 const team = `apiVersion: weir.dev/v1alpha1
 kind: Workspace
@@ -44,17 +43,11 @@ async function statusWith(key: string): Promise<number> {
   return answer.status;
 }
 
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ behaviour: { reasoning: 'never', words: 3 } });
-  const catalog = backendManifest('engine', engine) + modelManifest('test/model', ['engine']);
-  weir = await startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog, 'team.yaml': team } });
-  declareKey('first');
-  await untilHolds(keyText);
-});
-afterAll(async () => {
-  await weir?.close();
-  await engine?.close();
-});
+const engine = await forFile(startProgrammableEngine({ behaviour: { reasoning: 'never', words: 3 } }));
+const catalog = backendManifest('engine', engine) + modelManifest('test/model', ['engine']);
+const weir = await forFile(startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog, 'team.yaml': team } }));
+declareKey('first');
+await untilHolds(keyText);
 
 /** What ninety days do to the current key. */
 function age(): void {

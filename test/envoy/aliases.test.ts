@@ -1,17 +1,15 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'engine', behaviour: { reasoning: 'never' } });
-  const aliases = '  aliases: [gpt-4o, old-org/old-name, "llama3.2:1b"]';
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'engine', behaviour: { reasoning: 'never' } }));
+const aliases = '  aliases: [gpt-4o, old-org/old-name, "llama3.2:1b"]';
+const weir = await forFile(
+  startWeir({
     engines: [engine],
     manifests: {
       'catalog.yaml':
@@ -19,12 +17,8 @@ beforeAll(async () => {
         modelManifest('test/model', ['engine'], aliases) +
         modelManifest('test/other', ['engine']),
     },
-  });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+  }),
+);
 
 const messages = [{ role: 'user', content: 'Who is meant?' }] as const;
 const names = ['gpt-4o', 'GPT-4o', 'old-org/old-name', 'Llama3.2:1b', 'llama3.2:1b:nitro'];

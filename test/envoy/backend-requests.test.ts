@@ -1,10 +1,8 @@
 /** What a Backend's requests carry: credentials in any header, further headers, a query, another host, defaults. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
-
-let engine: ProgrammableEngine;
-let weir: Weir;
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const manifest = (port: number): string => `
 apiVersion: v1
@@ -31,15 +29,9 @@ spec:
 ---
 `;
 
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never', words: 3 } });
-  const manifests = { 'catalog.yaml': manifest(engine.port) + modelManifest('test/model', ['azure']) };
-  weir = await startWeir({ engines: [engine], manifests, unlimited: true, secrets: ['sk-of-azure'] });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never', words: 3 } }));
+const manifests = { 'catalog.yaml': manifest(engine.port) + modelManifest('test/model', ['azure']) };
+const weir = await forFile(startWeir({ engines: [engine], manifests, unlimited: true, secrets: ['sk-of-azure'] }));
 
 test.each([false, true])('the engine receives what the Backend says (stream: %s)', async (stream) => {
   engine.reset();

@@ -1,24 +1,16 @@
 import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const limitBytes = 33_554_432;
 
 const unlimited = { contextLength: 1_000_000_000 };
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: unlimited });
-  weir = await startWeir({ unlimited: true, engines: [engine] });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: unlimited }));
+const weir = await forFile(startWeir({ unlimited: true, engines: [engine] }));
 
 /** A valid request of exactly so many bytes. */
 function bodyOf(bytes: number, model = 'test/model'): string {

@@ -1,40 +1,31 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { describe, expect, it } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // One engine that reports how much of a prompt it had in its cache, as an attacker would read it from the time to the first token.
 
 const probes = 200;
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-let attacker: string;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'engine', behaviour: { reasoning: 'never', words: 1 } });
-  const backend = [
-    'apiVersion: weir.dev/v1alpha1',
-    'kind: Backend',
-    'metadata: {name: engine}',
-    `spec: {engine: vllm, endpoint: {host: 127.0.0.1, port: ${engine.port}, path: /v1}}`,
-    '---',
-    '',
-  ].join('\n');
-  const models =
-    modelManifest('test/apart', ['engine']) + modelManifest('test/together', ['engine'], '  cacheSharing: All');
-  const env = { WEIR_CONNECTIONS_PER_ADDRESS: '0' };
-  weir = await startWeir({ manifests: { 'catalog.yaml': backend + models }, unlimited: true, env });
-  const own = ['--data', weir.data, '--json'];
-  await runWeir(['workspace', 'create', 'attacker', '--credit', '100', ...own]);
-  const roomy = ['--rate', '100000', '--burst', '100000'];
-  const { stdout } = await runWeir(['key', 'create', '--workspace', 'attacker', ...roomy, ...own]);
-  ({ key: attacker } = JSON.parse(stdout) as { readonly key: string });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+const engine = await forFile(startProgrammableEngine({ name: 'engine', behaviour: { reasoning: 'never', words: 1 } }));
+const backend = [
+  'apiVersion: weir.dev/v1alpha1',
+  'kind: Backend',
+  'metadata: {name: engine}',
+  `spec: {engine: vllm, endpoint: {host: 127.0.0.1, port: ${engine.port}, path: /v1}}`,
+  '---',
+  '',
+].join('\n');
+const models =
+  modelManifest('test/apart', ['engine']) + modelManifest('test/together', ['engine'], '  cacheSharing: All');
+const env = { WEIR_CONNECTIONS_PER_ADDRESS: '0' };
+const weir = await forFile(startWeir({ manifests: { 'catalog.yaml': backend + models }, unlimited: true, env }));
+const own = ['--data', weir.data, '--json'];
+await runWeir(['workspace', 'create', 'attacker', '--credit', '100', ...own]);
+const roomy = ['--rate', '100000', '--burst', '100000'];
+const { stdout } = await runWeir(['key', 'create', '--workspace', 'attacker', ...roomy, ...own]);
+const { key: attacker } = JSON.parse(stdout) as { readonly key: string };
 
 /** Tokens of a prompt that the engine had in its cache. */
 async function cachedOf(model: string, key: string, content: string): Promise<number> {

@@ -1,31 +1,23 @@
 // @suite long
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, http2Caller } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { putTogether } from './support/put-together.ts';
-import { backendManifest, type LedgerRow, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, type LedgerRow, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  const backends = backendManifest('counting', engine) + backendManifest('counting-at-the-end', engine, 'llamacpp');
-  const models =
-    modelManifest('test/model', ['counting']) +
-    modelManifest('test/late', ['counting-at-the-end']) +
-    modelManifest('test/seeing', ['counting-at-the-end'], '  inputModalities: [text, image]');
-  weir = await startWeir({ manifests: { 'catalog.yaml': backends + models } });
-  // An engine that has answered is believed to be at work when it is silent; one that never did is not (unheard.test.ts).
-  for (const model of ['test/model', 'test/late', 'test/seeing'])
-    await (await weir.chat(ask({ words: 1 }, { model }))).text();
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }));
+const backends = backendManifest('counting', engine) + backendManifest('counting-at-the-end', engine, 'llamacpp');
+const models =
+  modelManifest('test/model', ['counting']) +
+  modelManifest('test/late', ['counting-at-the-end']) +
+  modelManifest('test/seeing', ['counting-at-the-end'], '  inputModalities: [text, image]');
+const weir = await forFile(startWeir({ manifests: { 'catalog.yaml': backends + models } }));
+// An engine that has answered is believed to be at work when it is silent; one that never did is not (unheard.test.ts).
+for (const model of ['test/model', 'test/late', 'test/seeing'])
+  await (await weir.chat(ask({ words: 1 }, { model }))).text();
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
 

@@ -1,20 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-
-let engines: readonly [ProgrammableEngine, ProgrammableEngine];
-let weir: Weir;
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const level = '  serviceLevel: {minAvailability: "0.9", windowSeconds: 10}';
 
-beforeAll(async () => {
-  const behaviour = { reasoning: 'never' } as const;
-  engines = [
-    await startProgrammableEngine({ name: 'alpha', behaviour }),
-    await startProgrammableEngine({ name: 'beta', behaviour }),
-  ];
-  const [steady, failing] = engines;
-  weir = await startWeir({
+const behaviour = { reasoning: 'never' } as const;
+const engines = await forFile(
+  Promise.all([
+    startProgrammableEngine({ name: 'alpha', behaviour }),
+    startProgrammableEngine({ name: 'beta', behaviour }),
+  ] as const),
+);
+const [steady, failing] = engines;
+const weir = await forFile(
+  startWeir({
     engines,
     manifests: {
       'catalog.yaml': [
@@ -24,14 +24,10 @@ beforeAll(async () => {
         modelManifest('test/level', ['steady'], level),
       ].join(''),
     },
-  });
-});
+  }),
+);
 beforeEach(() => {
   for (const engine of engines) engine.reset();
-});
-afterAll(async () => {
-  await weir.close();
-  for (const engine of engines) await engine.close();
 });
 
 interface Listed {

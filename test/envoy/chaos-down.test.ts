@@ -1,47 +1,41 @@
 /** Nothing is left to serve with: callers are told at once, and are served again as soon as there is. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http1Caller } from './support/caller.ts';
+import { http1Caller } from './support/caller.ts';
 import { type BlackHole, openBlackHole } from './support/chaos/black-hole.ts';
 import { lowPort } from './support/chaos/low-port.ts';
 import { expectNothingLeft } from './support/chaos/nothing-left.ts';
 import { putTogether } from './support/put-together.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { untilQuick } from '../support/until-quick.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const models = ['refused', 'failing', 'swallowed', 'stalled'] as const;
 type ModelName = (typeof models)[number];
 type Ports = readonly [number, number];
 
-let ports: Readonly<Record<ModelName, Ports>>;
-let weir: Weir;
-let caller: Caller;
 /** Whoever serves or swallows now; a test ends what it started. */
 const running = new Set<ProgrammableEngine | BlackHole>();
 
-beforeAll(async () => {
-  const pairs = await Promise.all(models.map(async (name) => [name, [await lowPort(), await lowPort()]] as const));
-  ports = Object.fromEntries(pairs) as unknown as typeof ports;
-  const manifests = models.flatMap((name) => {
-    const backends = ports[name].map((port, index) => [`${name}-${index}`, { port }] as const);
-    return [
-      ...backends.map(([backend, at]) => backendManifest(backend, at)),
-      modelManifest(
-        `test/${name}`,
-        backends.map(([backend]) => backend),
-      ).replace('weight: 1000', 'weight: 1'),
-    ];
-  });
-  weir = await startWeir({ env: { WEIR_IDLE_SECONDS: '2' }, manifests: { 'catalog.yaml': manifests.join('') } });
-  caller = http1Caller({ ...weir, key: await roomyKey(weir) });
+const pairs = await Promise.all(models.map(async (name) => [name, [await lowPort(), await lowPort()]] as const));
+const ports = Object.fromEntries(pairs) as unknown as Readonly<Record<ModelName, Ports>>;
+const manifests = models.flatMap((name) => {
+  const backends = ports[name].map((port, index) => [`${name}-${index}`, { port }] as const);
+  return [
+    ...backends.map(([backend, at]) => backendManifest(backend, at)),
+    modelManifest(
+      `test/${name}`,
+      backends.map(([backend]) => backend),
+    ).replace('weight: 1000', 'weight: 1'),
+  ];
 });
+const weir = await forFile(
+  startWeir({ env: { WEIR_IDLE_SECONDS: '2' }, manifests: { 'catalog.yaml': manifests.join('') } }),
+);
+const caller = await forFile(http1Caller({ ...weir, key: await roomyKey(weir) }));
 afterEach(async () => {
   await Promise.all([...running].map(stop));
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
 });
 
 async function startEngines(name: ModelName): Promise<readonly ProgrammableEngine[]> {

@@ -6,23 +6,15 @@ import {
   NotFoundError,
   PermissionDeniedError,
 } from 'openai';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  weir = await startWeir({ engines: [engine] });
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const weir = await forFile(startWeir({ engines: [engine] }));
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 const ask = (text: string) => ({
   model: 'test/model',

@@ -1,34 +1,28 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const root = join(import.meta.dirname, '..', 'golden', 'tokens');
 const window = 4096;
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { contextLength: 1_000_000_000 } });
-  const model = (id: string, more: string): string =>
-    modelManifest(id, ['one'], more).replace('contextLength: 131072', `contextLength: ${window}`);
-  const catalog = [
-    backendManifest('one', engine),
-    model('test/counted', '  tokenizer: {path: chatml, tokensPerImage: 1000}\n  inputModalities: [text, image]'),
-    model('test/uncounted', ''),
-    model('test/broken', '  tokenizer: {path: no-such-folder}'),
-  ];
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { contextLength: 1_000_000_000 } }));
+const model = (id: string, more: string): string =>
+  modelManifest(id, ['one'], more).replace('contextLength: 131072', `contextLength: ${window}`);
+const catalog = [
+  backendManifest('one', engine),
+  model('test/counted', '  tokenizer: {path: chatml, tokensPerImage: 1000}\n  inputModalities: [text, image]'),
+  model('test/uncounted', ''),
+  model('test/broken', '  tokenizer: {path: no-such-folder}'),
+];
+const weir = await forFile(
+  startWeir({
     manifests: { 'catalog.yaml': catalog.join('') },
     env: { WEIR_TOKENIZERS: root },
-  });
-});
+  }),
+);
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 type Content = string | readonly object[];
 const ask = (content: Content, more: object = {}) => ({

@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { demoModel, demoRoute } from './support/catalog-manifest.ts';
-import { type ContractGateway, startContractGateway } from './support/contract-gateway.ts';
+import { startContractGateway } from './support/contract-gateway.ts';
 import { refusalOf } from './support/refusal.ts';
 import { canary } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const kinds = ['vllm', 'openai', 'deepseek', 'fireworks', 'tgi'] as const;
 
-let gateway: ContractGateway;
-let engine: ProgrammableEngine;
-
-beforeAll(async () => {
-  gateway = await startContractGateway({
+const gateway = await forFile(
+  startContractGateway({
     kinds,
     models: [demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] })],
-  });
-  ({ engine } = gateway);
-});
+  }),
+);
+const { engine } = gateway;
 beforeEach(() => engine.reset());
-afterAll(async () => gateway.close());
 
 const user = { role: 'user', content: `${canary} hi` };
 const send = (body: object): Promise<Response> => gateway.send(body);

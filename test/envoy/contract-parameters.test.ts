@@ -1,30 +1,26 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { parameterNames } from '../../src/core/parameters.ts';
 import { demoModel, demoRoute } from './support/catalog-manifest.ts';
-import { type ContractGateway, startContractGateway } from './support/contract-gateway.ts';
+import { startContractGateway } from './support/contract-gateway.ts';
 import { refusalOf } from './support/refusal.ts';
 import { canary } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const kinds = ['vllm', 'openai', 'llamacpp', 'zai'] as const;
 
-let gateway: ContractGateway;
-let engine: ProgrammableEngine;
-
-beforeAll(async () => {
-  gateway = await startContractGateway({
+const gateway = await forFile(
+  startContractGateway({
     kinds,
     models: [
       demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] }),
       demoModel('top-a', [demoRoute('vllm', { parameters: ['top_a', 'temperature'] })]),
     ],
-  });
-  ({ engine } = gateway);
-});
+  }),
+);
+const { engine } = gateway;
 beforeEach(() => engine.reset());
-afterAll(async () => gateway.close());
 
 const user = { role: 'user', content: `${canary} Say hello` };
 const ask = (fields: Json = {}): Json => ({ model: 'test/vllm', messages: [user], ...fields });

@@ -1,48 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { putTogether } from './support/put-together.ts';
 import { refusalOf } from './support/refusal.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-let engine: ProgrammableEngine;
-/** Served beside the other, to see which of two routes was taken. */
-let second: ProgrammableEngine;
-let weir: Weir;
-
 const fixed = { reasoning: { off: false } };
 
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  second = await startProgrammableEngine({ name: 'beta' });
-  const one = (name: string, capabilities: Json = {}) => [demoRoute(name, capabilities)];
-  const catalog = manifestOf(
-    ...engineNames.map((name) => demoBackend(name, engine, name)),
-    demoBackend('second', second, 'vllm'),
-    ...engineNames.map((name) => demoModel(name, one(name))),
-    demoModel('always', one('vllm'), { reasoning: { mode: 'Always', efforts: ['low', 'high'] } }),
-    demoModel('never', one('vllm'), { reasoning: { mode: 'None' } }),
-    demoModel('switch', one('vllm'), { reasoning: { mode: 'Optional' } }),
-    demoModel('shallow', one('vllm'), { reasoning: { mode: 'Optional', efforts: ['low', 'medium'] } }),
-    demoModel('fixed', one('vllm', fixed)),
-    demoModel('two', [demoRoute('vllm', fixed, 100_000), demoRoute('second', {}, 1)]),
-    demoModel('tagged', one('vllm', { inlineReasoning: { tags: ['think'] } })),
-    demoModel('told', one('deepseek', { reasoning: { efforts: ['medium'], budget: false } })),
-  );
-  weir = await startWeir({ engines: [engine, second], manifests: { 'catalog.yaml': catalog }, unlimited: true });
-});
 beforeEach(() => {
   engine.reset();
   second.reset();
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-  await second.close();
 });
 
 const user = { role: 'user', content: `${canary} Why is the sky blue?` };
@@ -77,6 +49,27 @@ const thinking = (effort?: string): Json => ({
 });
 const off = { thinking: { type: 'disabled' } };
 const effort = (reasoning_effort: string): Json => ({ reasoning_effort });
+
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+/** Served beside the other, to see which of two routes was taken. */
+const second = await forFile(startProgrammableEngine({ name: 'beta' }));
+const one = (name: string, capabilities: Json = {}) => [demoRoute(name, capabilities)];
+const catalog = manifestOf(
+  ...engineNames.map((name) => demoBackend(name, engine, name)),
+  demoBackend('second', second, 'vllm'),
+  ...engineNames.map((name) => demoModel(name, one(name))),
+  demoModel('always', one('vllm'), { reasoning: { mode: 'Always', efforts: ['low', 'high'] } }),
+  demoModel('never', one('vllm'), { reasoning: { mode: 'None' } }),
+  demoModel('switch', one('vllm'), { reasoning: { mode: 'Optional' } }),
+  demoModel('shallow', one('vllm'), { reasoning: { mode: 'Optional', efforts: ['low', 'medium'] } }),
+  demoModel('fixed', one('vllm', fixed)),
+  demoModel('two', [demoRoute('vllm', fixed, 100_000), demoRoute('second', {}, 1)]),
+  demoModel('tagged', one('vllm', { inlineReasoning: { tags: ['think'] } })),
+  demoModel('told', one('deepseek', { reasoning: { efforts: ['medium'], budget: false } })),
+);
+const weir = await forFile(
+  startWeir({ engines: [engine, second], manifests: { 'catalog.yaml': catalog }, unlimited: true }),
+);
 const refused = 'refused';
 
 /** One line per engine: what it is told when the caller says nothing, and at each level. Models know every level. */

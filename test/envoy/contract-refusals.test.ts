@@ -1,16 +1,12 @@
 import { BadRequestError } from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { refusalOf } from './support/refusal.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 type Json = Readonly<Record<string, unknown>>;
-
-/** `plain` can do little, `able` nearly everything: which of them was called tells how a request was checked. */
-let plain: ProgrammableEngine;
-let able: ProgrammableEngine;
-let weir: Weir;
 
 const light = 1;
 const heavy = 1_000_000;
@@ -18,37 +14,9 @@ const nothing = { tools: false, responseFormats: [], parameters: [] };
 const whole = { tools: true, responseFormats: ['json_object', 'json_schema'] };
 const notStreamed = { ...whole, streamedTools: false, streamedResponseFormats: ['json_object'] };
 
-beforeAll(async () => {
-  plain = await startProgrammableEngine({ name: 'alpha', behaviour: { words: 4, reasoningWords: 2 } });
-  able = await startProgrammableEngine({ name: 'beta', behaviour: { words: 4, reasoningWords: 2 } });
-  const over = (name: string, capabilities: Json, weight?: number) => demoRoute(name, capabilities, weight);
-  const parameters = (...names: readonly string[]): Json => ({ parameters: names });
-  const catalog = manifestOf(
-    ...['vllm', 'dashscope', 'llamacpp', 'deepseek'].map((kind) => demoBackend(kind, plain, kind)),
-    demoBackend('able', able, 'vllm'),
-    demoModel('nothing', [over('vllm', nothing)]),
-    demoModel('two', [over('vllm', nothing, heavy), over('able', {}, light)]),
-    demoModel('json-only', [over('vllm', notStreamed)]),
-    demoModel('json-or-stream', [over('vllm', notStreamed, heavy), over('able', {}, light)]),
-    demoModel('asked', [over('vllm', { toolChoice: ['auto', 'named'] })]),
-    demoModel('llamacpp', [over('llamacpp', {})]),
-    demoModel('dashscope', [over('dashscope', {})]),
-    demoModel('deepseek', [over('deepseek', {})]),
-    demoModel('split', [over('vllm', parameters('seed')), over('able', parameters('stop'))]),
-    demoModel('cross', [over('vllm', { reasoning: { off: false } }), over('able', { tools: false })]),
-    demoModel('fixed', [over('vllm', { reasoning: { off: false } })]),
-    demoModel('prefers', [over('vllm', parameters('temperature'), heavy), over('able', {}, light)]),
-  );
-  weir = await startWeir({ engines: [plain, able], manifests: { 'catalog.yaml': catalog }, unlimited: true });
-});
 beforeEach(() => {
   plain.reset();
   able.reset();
-});
-afterAll(async () => {
-  await weir.close();
-  await plain.close();
-  await able.close();
 });
 
 const user = { role: 'user' as const, content: `${canary} hi` };
@@ -61,6 +29,31 @@ const calls = (): { readonly plain: number; readonly able: number } => ({
 
 const weather = { type: 'function', function: { name: 'get_weather', parameters: { type: 'object' } } };
 const tools = { tools: [weather] };
+
+/** `plain` can do little, `able` nearly everything: which of them was called tells how a request was checked. */
+const plain = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { words: 4, reasoningWords: 2 } }));
+const able = await forFile(startProgrammableEngine({ name: 'beta', behaviour: { words: 4, reasoningWords: 2 } }));
+const over = (name: string, capabilities: Json, weight?: number) => demoRoute(name, capabilities, weight);
+const parameters = (...names: readonly string[]): Json => ({ parameters: names });
+const catalog = manifestOf(
+  ...['vllm', 'dashscope', 'llamacpp', 'deepseek'].map((kind) => demoBackend(kind, plain, kind)),
+  demoBackend('able', able, 'vllm'),
+  demoModel('nothing', [over('vllm', nothing)]),
+  demoModel('two', [over('vllm', nothing, heavy), over('able', {}, light)]),
+  demoModel('json-only', [over('vllm', notStreamed)]),
+  demoModel('json-or-stream', [over('vllm', notStreamed, heavy), over('able', {}, light)]),
+  demoModel('asked', [over('vllm', { toolChoice: ['auto', 'named'] })]),
+  demoModel('llamacpp', [over('llamacpp', {})]),
+  demoModel('dashscope', [over('dashscope', {})]),
+  demoModel('deepseek', [over('deepseek', {})]),
+  demoModel('split', [over('vllm', parameters('seed')), over('able', parameters('stop'))]),
+  demoModel('cross', [over('vllm', { reasoning: { off: false } }), over('able', { tools: false })]),
+  demoModel('fixed', [over('vllm', { reasoning: { off: false } })]),
+  demoModel('prefers', [over('vllm', parameters('temperature'), heavy), over('able', {}, light)]),
+);
+const weir = await forFile(
+  startWeir({ engines: [plain, able], manifests: { 'catalog.yaml': catalog }, unlimited: true }),
+);
 const named = { ...tools, tool_choice: { type: 'function', function: { name: 'get_weather' } } };
 const anObject = { response_format: { type: 'json_object' } };
 const aSchema = { response_format: { type: 'json_schema', json_schema: { name: 's', schema: { type: 'object' } } } };

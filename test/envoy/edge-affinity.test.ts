@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/core/catalog.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
-import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
+import { startEnvoy } from './support/envoy.ts';
+import { at, clustersOf } from './support/give-clusters.ts';
+import { forFile } from '../support/for-file.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
@@ -17,8 +18,6 @@ interface Endpoint {
 }
 
 const endpoints = new Map<string, Endpoint>();
-let envoy: TestEnvoy;
-let clusters: ClustersOfEnvoy;
 let port: number;
 /** Answers to `hold`. */
 const waiting: Promise<string>[] = [];
@@ -45,10 +44,8 @@ async function end({ server }: Endpoint): Promise<void> {
   await once(server, 'close');
 }
 
-beforeAll(async () => {
-  envoy = await startEnvoy();
-  clusters = await clustersOf(envoy);
-});
+const envoy = await forFile(startEnvoy());
+const clusters = await forFile(clustersOf(envoy));
 
 beforeEach(async () => {
   const [first = '', ...others] = addresses;
@@ -61,11 +58,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const endpoint of endpoints.values()) await end(endpoint);
   endpoints.clear();
-});
-
-afterAll(async () => {
-  await clusters.close();
-  await envoy.stop();
 });
 
 /** Gives Envoy a cluster of all endpoints. */

@@ -1,57 +1,48 @@
 import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/core/failure.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
-import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
+import { startEnvoy } from './support/envoy.ts';
+import { at, clustersOf } from './support/give-clusters.ts';
 import { untilQuick } from '../support/until-quick.ts';
+import { forFile } from '../support/for-file.ts';
 
-let envoy: TestEnvoy;
-let clusters: ClustersOfEnvoy;
-let engine: Server;
-let enginePort: number;
 /** What the engine does with a connection, set by each test. */
 let onConnection: (socket: Socket) => void = () => {};
 const sockets = new Set<Socket>();
 
 const answer = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 
-beforeAll(async () => {
-  envoy = await startEnvoy({ runFolder: await mkdtemp(join(tmpdir(), 'weir-')) });
-  engine = createServer((socket) => {
+const envoy = await forFile(startEnvoy({ runFolder: await mkdtemp(join(tmpdir(), 'weir-')) }));
+const engine = await forFile(
+  createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
     onConnection(socket);
-  });
-  engine.listen(0, '127.0.0.1');
-  await once(engine, 'listening');
-  enginePort = (engine.address() as AddressInfo).port;
-  clusters = await clustersOf(envoy);
-  const cluster = (name: string, port: number) =>
-    ({ name, backend: name, endpoints: at(port, '127.0.0.1'), tls: { mode: 'Disabled' } }) as const;
-  const gone = createServer().listen(0, '127.0.0.1');
-  await once(gone, 'listening');
-  const closedPort = (gone.address() as AddressInfo).port;
-  gone.close();
-  await clusters.give([
-    cluster('engine', enginePort),
-    cluster('closed', closedPort),
-    { ...cluster('narrow', enginePort), maxConcurrentRequests: 1 },
-  ]);
-});
+  }),
+);
+engine.listen(0, '127.0.0.1');
+await once(engine, 'listening');
+const enginePort = (engine.address() as AddressInfo).port;
+const clusters = await forFile(clustersOf(envoy));
+const cluster = (name: string, port: number) =>
+  ({ name, backend: name, endpoints: at(port, '127.0.0.1'), tls: { mode: 'Disabled' } }) as const;
+const gone = createServer().listen(0, '127.0.0.1');
+await once(gone, 'listening');
+const closedPort = (gone.address() as AddressInfo).port;
+gone.close();
+await clusters.give([
+  cluster('engine', enginePort),
+  cluster('closed', closedPort),
+  { ...cluster('narrow', enginePort), maxConcurrentRequests: 1 },
+]);
 
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
-});
-
-afterAll(async () => {
-  await clusters.close();
-  engine.close();
-  await envoy.stop();
 });
 
 interface Call {

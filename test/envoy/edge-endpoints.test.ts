@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Cluster } from '../../src/core/catalog.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { startEnvoy } from './support/envoy.ts';
 import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
+import { forFile } from '../support/for-file.ts';
 
 const [first, second, third] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
 
@@ -20,7 +21,6 @@ interface Engine {
 }
 
 const engines = new Map<string, Engine>();
-let envoy: TestEnvoy;
 let clusters: ClustersOfEnvoy;
 let port: number;
 let cluster: string;
@@ -63,9 +63,7 @@ const engineAt = (address: string): Engine => {
   return engine;
 };
 
-beforeAll(async () => {
-  envoy = await startEnvoy();
-});
+const envoy = await forFile(startEnvoy());
 
 beforeEach(async () => {
   clusters = await clustersOf(envoy);
@@ -80,8 +78,6 @@ afterEach(async () => {
   for (const address of engines.keys()) await stop(address);
   await clusters.close();
 });
-
-afterAll(() => envoy.stop());
 
 /** Gives Envoy the cluster of this test with these endpoints. */
 const give = (addresses: readonly string[], more: Partial<Cluster> = {}): Promise<void> =>

@@ -4,35 +4,29 @@ import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
+import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { startEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';
 import { freePort } from '../support/free-port.ts';
 import { runWeir } from '../support/run-weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let envoy: TestEnvoy;
-let service: ExtProcServer;
-let opsPort: number;
 const waiting: Exchange[] = [];
 
-beforeAll(async () => {
-  opsPort = await freePort();
-  envoy = await startEnvoy({
+const opsPort = await freePort();
+const envoy = await forFile(
+  startEnvoy({
     edge: { address: '127.0.0.1', port: 0 },
     ops: { address: '127.0.0.1', port: opsPort },
-  });
-  service = await answerExtProc(envoy.files.extprocSocket, (exchange) => {
+  }),
+);
+await forFile(
+  answerExtProc(envoy.files.extprocSocket, (exchange) => {
     if (exchange.head.method === 'POST') waiting.push(exchange);
     else exchange.reply(200, [], 'ok');
-  });
-});
-
-afterAll(async () => {
-  await service.close(0);
-  await envoy.stop();
-});
+  }),
+);
 
 interface Answer {
   readonly status: number | undefined;

@@ -1,13 +1,11 @@
 import { connect as connectHttp2 } from 'node:http2';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { startEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';
 import { type RawAnswer, sendRaw } from './support/raw-http.ts';
+import { forFile } from '../support/for-file.ts';
 
-let envoy: TestEnvoy;
-let service: ExtProcServer;
 let seen: Exchange | undefined;
 
 const echo = (exchange: Exchange): void => {
@@ -16,18 +14,11 @@ const echo = (exchange: Exchange): void => {
   exchange.body(64 * 1024 * 1024).then(answer, () => {});
 };
 
-beforeAll(async () => {
-  envoy = await startEnvoy();
-  service = await answerExtProc(envoy.files.extprocSocket, echo);
-});
+const envoy = await forFile(startEnvoy());
+await forFile(answerExtProc(envoy.files.extprocSocket, echo));
 
 afterEach(() => {
   seen = undefined;
-});
-
-afterAll(async () => {
-  await service.close(0);
-  await envoy.stop();
 });
 
 const post = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n';

@@ -1,37 +1,28 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/control/envoy/runtime/admin.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createEnvoyAdmin } from '../../src/control/envoy/runtime/admin.ts';
 import { createLoadShedder, type LoadShedder, shedAtEnvoy } from '../../src/control/envoy/runtime/load-shedder.ts';
-import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { waitedMs } from '../../src/gateway/admission/overload.ts';
 import type { RequestHead } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { startEnvoy } from './support/envoy.ts';
 import { answerExtProc } from './support/extproc.ts';
 import { sendRaw } from './support/raw-http.ts';
+import { forFile } from '../support/for-file.ts';
 
-let envoy: TestEnvoy;
-let admin: EnvoyAdmin;
-let service: ExtProcServer;
 let shedder: LoadShedder;
 let admitRatio: number;
 const heads: RequestHead[] = [];
 
-beforeAll(async () => {
-  envoy = await startEnvoy();
-  admin = createEnvoyAdmin(envoy.files);
-  service = await answerExtProc(envoy.files.extprocSocket, (exchange) => {
+const envoy = await forFile(startEnvoy());
+const admin = await forFile(createEnvoyAdmin(envoy.files));
+await forFile(
+  answerExtProc(envoy.files.extprocSocket, (exchange) => {
     heads.push(exchange.head);
     exchange.reply(200, [], 'served');
-  });
-});
-
-afterAll(async () => {
-  await service.close(0);
-  admin.close();
-  await envoy.stop();
-});
+  }),
+);
 
 beforeEach(() => {
   admitRatio = 1;

@@ -10,32 +10,21 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin } from '../../src/control/envoy/runtime/admin.ts';
-import type { ExtProcServer } from '../../src/gateway/extproc/server.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 import { at, clustersOf } from './support/give-clusters.ts';
 import { answerExtProc } from './support/extproc.ts';
 import { selfSigned } from '../support/self-signed.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Made for these tests, valid for engine.example and 127.0.0.1 until 2126, its own authority.
 const folder = join(import.meta.dirname, 'support', 'tls');
 const certificateFile = join(folder, 'certificate.pem');
 const keyFile = join(folder, 'key.pem');
 
-let envoy: TestEnvoy;
-let service: ExtProcServer;
-let ca: string;
-
-beforeAll(async () => {
-  ca = await readFile(certificateFile, 'utf8');
-  envoy = await startEnvoy({ edge: { address: '127.0.0.1', port: 0, tls: { certificateFile, keyFile } } });
-  service = await answerExtProc(envoy.files.extprocSocket, (exchange) => exchange.reply(200, [], 'ok'));
-});
-
-afterAll(async () => {
-  await service.close(0);
-  await envoy.stop();
-});
+const ca = await readFile(certificateFile, 'utf8');
+const envoy = await forFile(startEnvoy({ edge: { address: '127.0.0.1', port: 0, tls: { certificateFile, keyFile } } }));
+await forFile(answerExtProc(envoy.files.extprocSocket, (exchange) => exchange.reply(200, [], 'ok')));
 
 describe('an edge with a certificate', () => {
   it('serves HTTP/1.1', async () => {

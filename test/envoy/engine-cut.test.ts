@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { untilQuick } from '../support/until-quick.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engines: readonly [ProgrammableEngine, ProgrammableEngine];
-let weir: Weir;
-
-beforeAll(async () => {
-  engines = [await startProgrammableEngine({ name: 'alpha' }), await startProgrammableEngine({ name: 'beta' })];
-  weir = await startWeir({ engines });
-});
+const engines = await forFile(
+  Promise.all([startProgrammableEngine({ name: 'alpha' }), startProgrammableEngine({ name: 'beta' })] as const),
+);
+const weir = await forFile(startWeir({ engines }));
 beforeEach(() => {
   for (const engine of engines) engine.reset();
-});
-afterAll(async () => {
-  await weir.close();
-  for (const engine of engines) await engine.close();
 });
 
 /** Well below the second for which Envoy by default keeps a connection that it has given up. */

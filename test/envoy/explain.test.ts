@@ -1,46 +1,37 @@
 // @suite long
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { Story } from '../../src/telemetry/core/story.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary, startWeir } from '../support/weir.ts';
 import { backendManifest, modelManifest } from '../support/weir.ts';
-import { type SearchServer, startSearchServer } from './support/search-server.ts';
+import { startSearchServer } from './support/search-server.ts';
+import { forFile } from '../support/for-file.ts';
 
 /** A fault as the ledger has it: without the engine's sentence. */
 const recorded = ({ said: _, ...fault }: { readonly said?: string | undefined }): object => fault;
 
-let alpha: ProgrammableEngine;
-let beta: ProgrammableEngine;
-let search: SearchServer;
-let weir: Weir;
-
-beforeAll(async () => {
-  alpha = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  beta = await startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
-  search = await startSearchServer();
-  const heavy = (id: string): string =>
-    modelManifest(id, ['backend-a', 'backend-b']).replace('weight: 1000', 'weight: 1000000');
-  const manifests = [
-    ...[backendManifest('backend-a', alpha), backendManifest('backend-b', beta)],
-    ...['test/model', 'test/hedged', 'test/broken'].map(heavy),
-  ];
-  weir = await startWeir({
+const alpha = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }));
+const beta = await forFile(startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } }));
+const search = await forFile(startSearchServer());
+const heavy = (id: string): string =>
+  modelManifest(id, ['backend-a', 'backend-b']).replace('weight: 1000', 'weight: 1000000');
+const manifests = [
+  ...[backendManifest('backend-a', alpha), backendManifest('backend-b', beta)],
+  ...['test/model', 'test/hedged', 'test/broken'].map(heavy),
+];
+const weir = await forFile(
+  startWeir({
     engines: [alpha, beta],
     manifests: { 'catalog.yaml': manifests.join('') },
     unlimited: true,
     env: { WEIR_WEB_SEARCH: `searxng:${search.url}` },
-  });
-});
+  }),
+);
 beforeEach(() => {
   for (const engine of [alpha, beta]) engine.reset();
 });
 // `close` looks for the canary, which is in every prompt here, in all files and in the metrics.
-afterAll(async () => {
-  await weir.close();
-  await search.close();
-  for (const engine of [alpha, beta]) await engine.close();
-});
 
 /** By their `x-request-id`, as the services told them. */
 const explained = new Map<string, Story>();

@@ -1,31 +1,20 @@
 /** All programs of a gateway may have few files open, and callers and strangers want more than those. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { holdConnections } from '../support/held-connections.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
-import { type Caller, http2Caller } from './support/caller.ts';
+import { startWeir } from '../support/weir.ts';
+import { http2Caller } from './support/caller.ts';
+import { forFile } from '../support/for-file.ts';
 
 const maxOpenFiles = 400;
 const streams = 420;
 const strangers = 1_000;
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-let caller: Caller;
-let service: number;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ behaviour: { reasoning: 'never' } });
-  weir = await startWeir({ engines: [engine], maxOpenFiles, unlimited: true });
-  caller = http2Caller(weir);
-  service = weir.pid('service');
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  await engine.close();
-});
+const engine = await forFile(startProgrammableEngine({ behaviour: { reasoning: 'never' } }));
+const weir = await forFile(startWeir({ engines: [engine], maxOpenFiles, unlimited: true }));
+const caller = await forFile(http2Caller(weir));
+const service = weir.pid('service');
 
 const ask = (directives: string) => ({
   ...{ model: 'test/model', stream: true },

@@ -1,25 +1,22 @@
 import { Pool } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { engineNames } from '../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { faultOfAnswer } from './support/contract-answer.ts';
 import { type FuzzBody, fuzzBodies } from './support/fuzz/fuzz-bodies.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { spawnProgrammableEngine, type SpawnedEngine } from './support/spawn-programmable-engine.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
+import { startWeir } from '../support/weir.ts';
 import { startYardstick } from './support/yardstick.ts';
+import { forFile } from '../support/for-file.ts';
 
 const total = 10_000;
 const lanes = 32;
 const firstSeed = 20_260_801;
 
-let engine: SpawnedEngine;
-let weir: Weir;
-let key: string;
-
-beforeAll(async () => {
-  engine = await spawnProgrammableEngine({ words: 4, reasoningWords: 4, contextLength: 2_000_000_000 });
-  weir = await startWeir({
+const engine = await forFile(spawnProgrammableEngine({ words: 4, reasoningWords: 4, contextLength: 2_000_000_000 }));
+const weir = await forFile(
+  startWeir({
     manifests: {
       'catalog.yaml': manifestOf(
         ...engineNames.map((name) => demoBackend(name, engine, name)),
@@ -31,13 +28,9 @@ beforeAll(async () => {
         ),
       ),
     },
-  });
-  key = await roomyKey(weir);
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+  }),
+);
+const key = await roomyKey(weir);
 
 const models = [
   ...engineNames.map((name) => `test/${name}`),

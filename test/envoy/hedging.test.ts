@@ -1,15 +1,11 @@
 // @suite alone
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';
+import { http1Caller, type OpenAnswer } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { putTogether } from './support/put-together.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-
-let slow: ProgrammableEngine;
-let quick: ProgrammableEngine;
-let weir: Weir;
-let caller: Caller;
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const models = ['cold', 'late', 'silent', 'messages', 'learned', 'unknown', 'off'] as const;
 /** What a stream waits for where nothing is known of its route (docs/resilience.md). */
@@ -17,30 +13,23 @@ const coldMs = 1000;
 /** An engine that does not answer while a test waits. */
 const never = { firstTokenDelayMs: 600_000 };
 
-beforeAll(async () => {
-  slow = await startProgrammableEngine({ name: 'slow', behaviour: { reasoning: 'never' } });
-  quick = await startProgrammableEngine({ name: 'quick', behaviour: { reasoning: 'never' } });
-  const off = '  hedging: {mode: Disabled}';
-  const manifests = [
-    ...[backendManifest('slow', slow), backendManifest('quick', quick)],
-    // The slow one is always the first to be asked.
-    ...models.map((name) =>
-      modelManifest(`test/${name}`, ['slow', 'quick'], name === 'off' ? off : '').replace(
-        'weight: 1000',
-        'weight: 1000000',
-      ),
+const slow = await forFile(startProgrammableEngine({ name: 'slow', behaviour: { reasoning: 'never' } }));
+const quick = await forFile(startProgrammableEngine({ name: 'quick', behaviour: { reasoning: 'never' } }));
+const off = '  hedging: {mode: Disabled}';
+const manifests = [
+  ...[backendManifest('slow', slow), backendManifest('quick', quick)],
+  // The slow one is always the first to be asked.
+  ...models.map((name) =>
+    modelManifest(`test/${name}`, ['slow', 'quick'], name === 'off' ? off : '').replace(
+      'weight: 1000',
+      'weight: 1000000',
     ),
-  ];
-  weir = await startWeir({ engines: [slow, quick], manifests: { 'catalog.yaml': manifests.join('') } });
-  caller = http1Caller(weir);
-});
+  ),
+];
+const weir = await forFile(startWeir({ engines: [slow, quick], manifests: { 'catalog.yaml': manifests.join('') } }));
+const caller = await forFile(http1Caller(weir));
 beforeEach(() => {
   for (const engine of [slow, quick]) engine.reset();
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  for (const engine of [slow, quick]) await engine.close();
 });
 
 type Usage = Readonly<Record<string, unknown>>;

@@ -6,18 +6,14 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, http2Caller } from './support/caller.ts';
 import { putTogether } from './support/put-together.ts';
 import { selfSigned } from '../support/self-signed.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { cachedTokens: 4 } });
-});
-afterAll(async () => engine.close());
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { cachedTokens: 4 } }));
 
 const ask = (content: string, fields: object = {}) => ({
   ...{ model: 'test/model', messages: [{ role: 'user', content }] },

@@ -1,34 +1,25 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { http1Caller, type OpenAnswer } from './support/caller.ts';
 import { putTogether } from './support/put-together.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let spare: ProgrammableEngine;
-let weir: Weir;
-let caller: Caller;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  spare = await startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
-  const backends = backendManifest('only', engine) + backendManifest('spare', spare);
-  const models = [
-    modelManifest('test/model', ['only']),
-    modelManifest('test/two', ['only', 'spare'], '  hedging: {mode: Disabled}'),
-  ];
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }));
+const spare = await forFile(startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } }));
+const backends = backendManifest('only', engine) + backendManifest('spare', spare);
+const models = [
+  modelManifest('test/model', ['only']),
+  modelManifest('test/two', ['only', 'spare'], '  hedging: {mode: Disabled}'),
+];
+const weir = await forFile(
+  startWeir({
     engines: [engine, spare],
     env: { WEIR_KEEP_ALIVE_SECONDS: '1' },
     manifests: { 'catalog.yaml': backends + models.join('') },
-  });
-  caller = http1Caller(weir);
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  for (const one of [engine, spare]) await one.close();
-});
+  }),
+);
+const caller = await forFile(http1Caller(weir));
 
 const question = (directives: object) => ({
   model: 'test/model',

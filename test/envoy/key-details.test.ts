@@ -1,28 +1,22 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { APIError } from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
 import { http1Caller } from './support/caller.ts';
-
-let engine: ProgrammableEngine;
-let weir: Weir;
+import { forFile } from '../support/for-file.ts';
 
 const models = ['acme/chat', 'acme/code', 'qwen/qwen3-8b'];
 
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  const manifests = models.map((id) => modelManifest(id, ['backend-of-test'], '  hedging: {mode: Disabled}'));
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const manifests = models.map((id) => modelManifest(id, ['backend-of-test'], '  hedging: {mode: Disabled}'));
+const weir = await forFile(
+  startWeir({
     manifests: { 'catalog.yaml': backendManifest('backend-of-test', engine) + manifests.join('') },
-  });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+  }),
+);
 
 async function run<Shape>(...args: readonly string[]): Promise<Shape> {
   const { code, stdout, stderr } = await runWeir([...args, '--json', '--data', weir.data]);

@@ -1,22 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { http1Caller } from './support/caller.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { startValkey } from '../support/valkey.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  weir = await startWeir({ engines: [engine], env: { WEIR_TRUSTED_HOPS: '1' } });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const weir = await forFile(startWeir({ engines: [engine], env: { WEIR_TRUSTED_HOPS: '1' } }));
 
 /** The text of a new key in a workspace of its own. */
 async function newKey(name: string, workspace: readonly string[] = [], key: readonly string[] = []): Promise<string> {

@@ -1,18 +1,16 @@
 // @suite alone
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
+import { describe, expect, test } from 'vitest';
+import { startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { hostileAnswers } from '../support/fuzz/hostile-answers.ts';
 import { hostileManifests } from '../support/fuzz/hostile-manifests.ts';
 import { hugeBodies } from '../support/fuzz/huge-bodies.ts';
-import { type IdleThread, longestHoldMs, startIdleThread } from '../support/loop-delay.ts';
+import { longestHoldMs, startIdleThread } from '../support/loop-delay.ts';
 import { stuckAfterMs } from '../support/stuck-after.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: FakeEngine;
-let weir: Weir;
-let idle: IdleThread;
 /** What the engine answers. */
 let answer: { readonly type: string; readonly bytes: Buffer };
 /** Manifest files written. */
@@ -26,26 +24,23 @@ const good = {
 /** A model of its own for each answer: routes that fail are left alone for a while. */
 const nameOf = (index: number): string => `hostile-${index}`;
 
-beforeAll(async () => {
-  idle = startIdleThread();
-  answer = good;
-  engine = await startFakeEngine(({ response }) => {
+const idle = await forFile(startIdleThread());
+answer = good;
+const engine = await forFile(
+  startFakeEngine(({ response }) => {
     response.writeHead(200, { 'content-type': answer.type }).end(answer.bytes);
-  });
-  const own = (name: string): string =>
-    backendManifest(`backend-of-test-${name}`, engine) +
-    modelManifest(`test/${name}`, [`backend-of-test-${name}`], '  hedging: {mode: Disabled}');
-  weir = await startWeir({
+  }),
+);
+const own = (name: string): string =>
+  backendManifest(`backend-of-test-${name}`, engine) +
+  modelManifest(`test/${name}`, [`backend-of-test-${name}`], '  hedging: {mode: Disabled}');
+const weir = await forFile(
+  startWeir({
     unlimited: true,
     manifests: { 'catalog.yaml': ['model', ...hostileAnswers.map((_, index) => nameOf(index))].map(own).join('') },
-  });
-  await (await weir.chat({ model: 'test/model', messages: [{ role: 'user', content: 'hi' }] })).text();
-});
-afterAll(async () => {
-  await idle.close();
-  await weir.close();
-  await engine.close();
-});
+  }),
+);
+await (await weir.chat({ model: 'test/model', messages: [{ role: 'user', content: 'hi' }] })).text();
 
 const longestSinceLast = async (): Promise<number> => (await weir.metric('nodejs_eventloop_lag_max_seconds')) * 1000;
 

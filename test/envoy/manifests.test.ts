@@ -1,53 +1,48 @@
 // @suite long
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http1Caller } from './support/caller.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { http1Caller } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { type Asking, keepAsking } from './support/keep-asking.ts';
 import { putTogether } from './support/put-together.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { stuckAfterMs } from '../support/stuck-after.ts';
+import { forFile } from '../support/for-file.ts';
 
 /** On a busy machine a second request may go to the other backend, and the requests of each are counted. */
 const unhedged = '  hedging: {mode: Disabled}';
 
-let engines: readonly [ProgrammableEngine, ProgrammableEngine];
-let weir: Weir;
-let caller: Caller;
 /** Of a model that no change concerns, through every one of them. */
 let steady: Asking;
 
-beforeAll(async () => {
-  const behaviour = { reasoning: 'never', cachedTokens: 4 } as const;
-  engines = [
-    await startProgrammableEngine({ name: 'alpha', behaviour }),
-    await startProgrammableEngine({ name: 'beta', behaviour }),
-  ];
-  const [alpha, beta] = engines;
-  weir = await startWeir({
+const behaviour = { reasoning: 'never', cachedTokens: 4 } as const;
+const engines = await forFile(
+  Promise.all([
+    startProgrammableEngine({ name: 'alpha', behaviour }),
+    startProgrammableEngine({ name: 'beta', behaviour }),
+  ] as const),
+);
+const [alpha, beta] = engines;
+const weir = await forFile(
+  startWeir({
     engines,
     manifests: {
       'steady.yaml': backendManifest('steady', alpha) + modelManifest('test/steady', ['steady']),
       'backends.yaml': backendManifest('first', alpha) + backendManifest('second', beta),
       'changing.yaml': modelManifest('test/changing', ['first', 'second'], unhedged),
     },
-  });
-  caller = http1Caller({ ...weir, key: await roomyKey(weir) });
-});
+  }),
+);
+const caller = await forFile(http1Caller({ ...weir, key: await roomyKey(weir) }));
 beforeEach(() => {
   steady = keepAsking(caller, 'test/steady');
 });
 afterEach(async () => {
   await steady.more(20);
   await steady.stop();
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  for (const engine of engines) await engine.close();
 });
 
 function write(name: string, text: string): void {

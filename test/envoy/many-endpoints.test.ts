@@ -1,20 +1,17 @@
 // @suite alone
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { keptHeap } from '../support/kept-heap.ts';
 import { longestHold, longestHoldMs } from '../support/loop-delay.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
-import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
+import { startEnvoy } from './support/envoy.ts';
+import { at, clustersOf } from './support/give-clusters.ts';
+import { forFile } from '../support/for-file.ts';
 
 const backends = 500;
 const endpointsEach = 20;
 const changesPerSecond = 5;
 const mebibyte = 1024 * 1024;
 
-let envoy: TestEnvoy;
-let clusters: ClustersOfEnvoy;
-let before: Memory;
-let after: Memory;
 /** What each name resolves to. */
 const addresses = new Map<string, readonly string[]>();
 let lookUps = 0;
@@ -37,25 +34,21 @@ const counts = async (): Promise<readonly unknown[]> => [
   ...(await clusters.admin.statsLike(String.raw`^cluster\.engine-.*\.membership_total$`)).values(),
 ];
 
-beforeAll(async () => {
-  envoy = await startEnvoy();
-  clusters = await clustersOf(envoy, {
+const envoy = await forFile(startEnvoy());
+const clusters = await forFile(
+  clustersOf(envoy, {
     lookUp: (name) => {
       lookUps += 1;
       return Promise.resolve(addresses.get(name) ?? []);
     },
-  });
-  for (const [index, name] of names.entries()) addresses.set(name, addressesOf(index, endpointsEach));
-  before = await memory();
-  await clusters.give(
-    names.map((name) => ({ name, backend: name, endpoints: at(8000, name), tls: { mode: 'Disabled' } })),
-  );
-  after = await memory();
-});
-afterAll(async () => {
-  await clusters.close();
-  await envoy.stop();
-});
+  }),
+);
+for (const [index, name] of names.entries()) addresses.set(name, addressesOf(index, endpointsEach));
+const before = await memory();
+await clusters.give(
+  names.map((name) => ({ name, backend: name, endpoints: at(8000, name), tls: { mode: 'Disabled' } })),
+);
+const after = await memory();
 
 /** Five seconds of changes: of one name after the other, whose last address goes. */
 async function changeForAWhile(): Promise<void> {

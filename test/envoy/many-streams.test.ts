@@ -1,45 +1,18 @@
 // @suite alone
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Caller, http1Caller, http2Caller, type OpenAnswer } from './support/caller.ts';
 import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
 import { figuresOf } from './support/process-figures.ts';
 import { putTogether } from './support/put-together.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { startYardstick } from './support/yardstick.ts';
+import { forFile } from '../support/for-file.ts';
 
 const streams = 2_000;
 const mebibyte = 1024 * 1024;
-
-let engine: SpawnedEngine;
-let bystander: SpawnedEngine;
-let weir: Weir;
-let key: string;
-let idle: Figures;
-let idleInUse: { readonly service: number; readonly envoy: number };
-
-beforeAll(async () => {
-  engine = await spawnProgrammableEngine({ reasoning: 'never' });
-  bystander = await spawnProgrammableEngine();
-  weir = await startWeir({
-    env: collectsGarbage,
-    manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) },
-  });
-  key = await roomyKey(weir);
-  // The first ones make what is made once: connections, pages of the heap, and code, which V8 compiles best after 1,000 calls.
-  const caller = http1Caller({ ...weir, key });
-  await askInTurns(caller, 2_500, ask('Warm. [[words=3]]'));
-  await caller.close();
-  idle = figures();
-  idleInUse = await memoryInUse(weir);
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-  await bystander.close();
-});
 
 const ask = (content: string) => ({
   ...{ model: 'test/model', stream: true, stream_options: { include_usage: true } },
@@ -69,6 +42,22 @@ const shown = (now: Figures): string =>
 const toMib = (bytes: number): number => Math.round(bytes / mebibyte);
 
 const figures = (): Figures => ({ service: figuresOf(weir.pid('service')), envoy: figuresOf(weir.pid('envoy')) });
+
+const engine = await forFile(spawnProgrammableEngine({ reasoning: 'never' }));
+const bystander = await forFile(spawnProgrammableEngine());
+const weir = await forFile(
+  startWeir({
+    env: collectsGarbage,
+    manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) },
+  }),
+);
+const key = await roomyKey(weir);
+// The first ones make what is made once: connections, pages of the heap, and code, which V8 compiles best after 1,000 calls.
+const caller = http1Caller({ ...weir, key });
+await askInTurns(caller, 2_500, ask('Warm. [[words=3]]'));
+await caller.close();
+const idle = figures();
+const idleInUse = await memoryInUse(weir);
 
 /** Opens the streams, waits until all are open at once and reads them to their end. */
 async function run(caller: Caller, count: number, atOnce: () => void): Promise<readonly OpenAnswer[]> {

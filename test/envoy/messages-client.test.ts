@@ -1,29 +1,21 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIUserAbortError } from '@anthropic-ai/sdk';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 type Ask = Anthropic.MessageCreateParamsNonStreaming;
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  const images = '  inputModalities: [text, image]';
-  const manifest = [
-    backendManifest('backend-of-test-0', engine),
-    modelManifest('test/model', ['backend-of-test-0']),
-    modelManifest('test/seeing', ['backend-of-test-0'], images),
-  ];
-  weir = await startWeir({ engines: [engine], manifests: { 'catalog.yaml': manifest.join('') } });
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const images = '  inputModalities: [text, image]';
+const manifest = [
+  backendManifest('backend-of-test-0', engine),
+  modelManifest('test/model', ['backend-of-test-0']),
+  modelManifest('test/seeing', ['backend-of-test-0'], images),
+];
+const weir = await forFile(startWeir({ engines: [engine], manifests: { 'catalog.yaml': manifest.join('') } }));
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 const ask = (text: string, more: Partial<Ask> = {}): Ask => ({
   ...{ model: 'test/model', max_tokens: 4096, messages: [{ role: 'user', content: `${canary} ${text}` }] },

@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { byteCuts } from './support/byte-cuts.ts';
 import { numberIds } from './support/fault-sweep/number-ids.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  weir = await startWeir({ engines: [engine], unlimited: true });
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const weir = await forFile(startWeir({ engines: [engine], unlimited: true }));
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 const ask = (content: string, fields: object = {}): object => ({
   ...{ model: 'test/model', max_tokens: 4096, stream: true, messages: [{ role: 'user', content }] },

@@ -9,42 +9,36 @@ import Anthropic, {
   PermissionDeniedError,
   RateLimitError,
 } from '@anthropic-ai/sdk';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  const one = backendManifest('backend-of-test-one', engine).replace(
-    'spec: {',
-    'spec: {capacity: {maxConcurrentRequests: 1}, ',
-  );
-  const limited = modelManifest('test/limited', ['backend-of-test-0']).replace(
-    'weight: 1000',
-    'weight: 1000, capabilities: {tools: false, parameters: [temperature]}',
-  );
-  const always = modelManifest('test/always', ['backend-of-test-0']).replace('mode: Optional', 'mode: Always');
-  const manifest = [
-    ...[backendManifest('backend-of-test-0', engine), one, limited, always],
-    modelManifest('test/model', ['backend-of-test-0']),
-    modelManifest('test/short', ['backend-of-test-0']).replace('contextLength: 131072', 'contextLength: 1000'),
-    modelManifest('test/full', ['backend-of-test-one']),
-  ];
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const one = backendManifest('backend-of-test-one', engine).replace(
+  'spec: {',
+  'spec: {capacity: {maxConcurrentRequests: 1}, ',
+);
+const limited = modelManifest('test/limited', ['backend-of-test-0']).replace(
+  'weight: 1000',
+  'weight: 1000, capabilities: {tools: false, parameters: [temperature]}',
+);
+const always = modelManifest('test/always', ['backend-of-test-0']).replace('mode: Optional', 'mode: Always');
+const manifest = [
+  ...[backendManifest('backend-of-test-0', engine), one, limited, always],
+  modelManifest('test/model', ['backend-of-test-0']),
+  modelManifest('test/short', ['backend-of-test-0']).replace('contextLength: 131072', 'contextLength: 1000'),
+  modelManifest('test/full', ['backend-of-test-one']),
+];
+const weir = await forFile(
+  startWeir({
     ...{ engines: [engine], manifests: { 'catalog.yaml': manifest.join('') } },
     env: { WEIR_KEEP_ALIVE_SECONDS: '1' },
-  });
-});
+  }),
+);
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 const ask = (text: string, more: object = {}) => ({
   ...{ model: 'test/model', max_tokens: 1000, thinking: { type: 'disabled' as const } },

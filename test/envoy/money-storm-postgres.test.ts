@@ -1,29 +1,22 @@
 // @suite long
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { databaseLocation } from '../../src/books/databases/database-location.ts';
 import { exportBeside } from '../play/exports.ts';
 import { settleOldRequests } from '../play/old-requests.ts';
 import { playPlan } from '../play/play.ts';
-import { type PlayedProcesses, startPlayedProcesses } from '../play/played-processes.ts';
+import { startPlayedProcesses } from '../play/played-processes.ts';
 import { type Happening, makeRealPlan } from '../play/real-plan.ts';
 import { expectStorm, stormReport } from '../play/storm.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { startValkey } from '../support/valkey.ts';
+import { forFile } from '../support/for-file.ts';
 
-let server: Postgres;
-let valkey: TestValkey;
-let env: { readonly WEIR_DATABASE_URL: string; readonly WEIR_VALKEY_URL: string };
-let processes: PlayedProcesses;
-
-beforeAll(async () => {
-  [server, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  env = { WEIR_DATABASE_URL: await server.database('storm'), WEIR_VALKEY_URL: valkey.url };
-  processes = await startPlayedProcesses(2, env);
-});
-afterAll(async () => {
-  await processes.close();
-  await Promise.all([server.close(), valkey.close()]);
-});
+const [server, valkey] = await forFile(Promise.all([startPostgres(), startValkey()]));
+const env = {
+  WEIR_DATABASE_URL: await server.database('storm'),
+  WEIR_VALKEY_URL: valkey.url,
+};
+const processes = await forFile(startPlayedProcesses(2, env));
 
 const kill = (service: number): Happening[1] => ({ kind: 'kill', service, downMs: 0 });
 const away: Happening[1] = { kind: 'locked', forMs: 3_000 };

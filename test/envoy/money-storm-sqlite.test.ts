@@ -2,20 +2,16 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { exportBeside } from '../play/exports.ts';
 import { settleOldRequests } from '../play/old-requests.ts';
 import { playPlan } from '../play/play.ts';
-import { type PlayedProcesses, startPlayedProcesses } from '../play/played-processes.ts';
+import { startPlayedProcesses } from '../play/played-processes.ts';
 import { type Happening, makeRealPlan } from '../play/real-plan.ts';
 import { expectStorm, stormReport } from '../play/storm.ts';
+import { forFile } from '../support/for-file.ts';
 
-let processes: PlayedProcesses;
-
-beforeAll(async () => {
-  processes = await startPlayedProcesses(1);
-});
-afterAll(() => processes.close());
+const processes = await forFile(startPlayedProcesses(1));
 
 /** Has the file locked for writing, so that nothing can be settled, until it is called. */
 async function lockDatabase(file: string): Promise<() => Promise<void>> {

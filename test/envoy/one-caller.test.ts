@@ -1,8 +1,9 @@
 /** What one caller asks of engines that nobody can do costs the routes nothing, the model nothing, and other callers nothing. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const behaviour = { reasoning: 'never', words: 3 } as const;
 const models = [
@@ -15,26 +16,19 @@ const models = [
   'test/twenty',
 ];
 
-let engines: readonly ProgrammableEngine[];
-let weir: Weir;
-
-beforeAll(async () => {
-  engines = await Promise.all(['alpha', 'beta', 'gamma'].map((name) => startProgrammableEngine({ name, behaviour })));
-  const backends = engines.map((_, at) => `backend-${at}`);
-  const more = '  hedging: {mode: Disabled}\n  serviceLevel: {minAvailability: "0.9", windowSeconds: 600}';
-  const manifests = [
-    ...engines.map((engine, at) => backendManifest(backends[at] ?? '', engine)),
-    // A million times heavier than the others: the first one serves as long as nothing is held against it.
-    ...models.map((id) => modelManifest(id, backends, more).replace('weight: 1000}', 'weight: 1000000}')),
-  ];
-  weir = await startWeir({ engines, manifests: { 'catalog.yaml': manifests.join('') } });
-});
+const engines = await forFile(
+  Promise.all(['alpha', 'beta', 'gamma'].map((name) => startProgrammableEngine({ name, behaviour }))),
+);
+const backends = engines.map((_, at) => `backend-${at}`);
+const more = '  hedging: {mode: Disabled}\n  serviceLevel: {minAvailability: "0.9", windowSeconds: 600}';
+const manifests = [
+  ...engines.map((engine, at) => backendManifest(backends[at] ?? '', engine)),
+  // A million times heavier than the others: the first one serves as long as nothing is held against it.
+  ...models.map((id) => modelManifest(id, backends, more).replace('weight: 1000}', 'weight: 1000000}')),
+];
+const weir = await forFile(startWeir({ engines, manifests: { 'catalog.yaml': manifests.join('') } }));
 beforeEach(() => {
   for (const engine of engines) engine.reset();
-});
-afterAll(async () => {
-  await weir.close();
-  for (const engine of engines) await engine.close();
 });
 
 let keys = 0;

@@ -1,13 +1,14 @@
 // @suite alone
 /** Three times the load that the engines can take: an admitted caller must not feel it, and a refused one is told at once. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Caller, http1Caller } from './support/caller.ts';
+import { expect, test } from 'vitest';
+import { http1Caller } from './support/caller.ts';
 import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
-import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
+import { modelManifest, startWeir } from '../support/weir.ts';
 import { startYardstick } from './support/yardstick.ts';
+import { forFile } from '../support/for-file.ts';
 
 /** Answers that each of two engines gives at once, and how long one takes. */
 const slots = 32;
@@ -16,10 +17,6 @@ const carriedPerSecond = (2 * slots * 1000) / answerMs;
 const offeredPerSecond = 3 * carriedPerSecond;
 /** The load shedder has decided dozens of times by then, and every place has been taken thirty times. */
 const seconds = 15;
-
-let engines: readonly SpawnedEngine[];
-let weir: Weir;
-let caller: Caller;
 
 const backend = (name: string, port: number): string =>
   [
@@ -34,21 +31,14 @@ const backend = (name: string, port: number): string =>
     '',
   ].join('\n');
 
-beforeAll(async () => {
-  engines = [
-    await spawnProgrammableEngine({ reasoning: 'never' }),
-    await spawnProgrammableEngine({ reasoning: 'never' }),
-  ];
-  const backends = engines.map(({ port }, index) => backend(`engine-${index}`, port)).join('');
-  const model = modelManifest('test/model', ['engine-0', 'engine-1']).replaceAll(/weight: \d+/g, 'weight: 100');
-  weir = await startWeir({ env: collectsGarbage, manifests: { 'catalog.yaml': backends + model } });
-  caller = http1Caller({ ...weir, key: await roomyKey(weir) });
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  for (const engine of engines) await engine.close();
-});
+const engines = await forFile([
+  await spawnProgrammableEngine({ reasoning: 'never' }),
+  await spawnProgrammableEngine({ reasoning: 'never' }),
+]);
+const backends = engines.map(({ port }, index) => backend(`engine-${index}`, port)).join('');
+const model = modelManifest('test/model', ['engine-0', 'engine-1']).replaceAll(/weight: \d+/g, 'weight: 100');
+const weir = await forFile(startWeir({ env: collectsGarbage, manifests: { 'catalog.yaml': backends + model } }));
+const caller = await forFile(http1Caller({ ...weir, key: await roomyKey(weir) }));
 
 const ask = (stream: boolean) => ({
   ...{ model: 'test/model', stream },

@@ -1,11 +1,12 @@
 // @suite long
 import { afterAll, describe, it, beforeAll, expect } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Chance, chanceFrom } from '../support/chance.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
 import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Three gateways, each with a service and an Envoy of its own, on one PostgreSQL and one Valkey, before four endpoints: of one
 // Backend, or of four. Each endpoint remembers the prompts that it has seen, as an engine's prefix cache does, and says how much of
@@ -13,31 +14,25 @@ import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 const [replicaCount, engineCount, conversationCount, turnCount] = [3, 4, 30, 6];
 
-let server: Postgres;
-let valkey: TestValkey;
-let database: string;
-let env: Readonly<Record<string, string>>;
-let key: string;
-let engines: readonly ProgrammableEngine[];
 const gateways: Weir[] = [];
 
-beforeAll(async () => {
-  [server, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  database = await server.database('accounts');
-  env = { WEIR_DATABASE_URL: database, WEIR_VALKEY_URL: valkey.url, WEIR_REPLICAS: String(replicaCount) };
-  await weir('workspace', 'create', 'talkers', '--credit', '1000');
-  const roomy = ['--rate', '100000', '--burst', '100000'];
-  ({ key } = (await weir('key', 'create', '--workspace', 'talkers', ...roomy)) as { readonly key: string });
-  // As fast as each other, so that no endpoint is left for being slow. A prompt that must be computed takes long enough to be worth a cache.
-  const behaviour = { reasoning: 'never', words: 40, firstTokenDelayMs: 30, prefillTokensPerSecond: 2000 } as const;
-  engines = await Promise.all(
+const [server, valkey] = await forFile(Promise.all([startPostgres(), startValkey()]));
+const database = await server.database('accounts');
+const env = {
+  WEIR_DATABASE_URL: database,
+  WEIR_VALKEY_URL: valkey.url,
+  WEIR_REPLICAS: String(replicaCount),
+};
+await weir('workspace', 'create', 'talkers', '--credit', '1000');
+const roomy = ['--rate', '100000', '--burst', '100000'];
+const { key } = (await weir('key', 'create', '--workspace', 'talkers', ...roomy)) as { readonly key: string };
+// As fast as each other, so that no endpoint is left for being slow. A prompt that must be computed takes long enough to be worth a cache.
+const behaviour = { reasoning: 'never', words: 40, firstTokenDelayMs: 30, prefillTokensPerSecond: 2000 } as const;
+const engines = await forFile(
+  Promise.all(
     Array.from({ length: engineCount }, (_, index) => startProgrammableEngine({ name: `engine-${index}`, behaviour })),
-  );
-});
-afterAll(async () => {
-  await Promise.all(engines.map((engine) => engine.close()));
-  await Promise.all([server.close(), valkey.close()]);
-});
+  ),
+);
 
 async function weir(...args: readonly string[]): Promise<unknown> {
   const { code, stdout, stderr } = await runWeir([...args, '--json'], { env });

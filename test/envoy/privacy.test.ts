@@ -1,38 +1,35 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { keyText } from '../../src/books/accounts/key-text.ts';
 import { everywhere, schema, strict, tool } from './support/canary-request.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engines: readonly [ProgrammableEngine, ProgrammableEngine];
-let weir: Weir;
-
-beforeAll(async () => {
-  engines = [await startProgrammableEngine({ name: 'alpha' }), await startProgrammableEngine({ name: 'beta' })];
-  const names = ['backend-of-test-a', 'backend-of-test-b'] as const;
-  const backends = names.map((name, at) => backendManifest(name, { port: engines[at]?.port ?? 0 })).join('');
-  weir = await startWeir({
+const engines = await forFile([
+  await startProgrammableEngine({ name: 'alpha' }),
+  await startProgrammableEngine({ name: 'beta' }),
+]);
+const names = ['backend-of-test-a', 'backend-of-test-b'] as const;
+const backends = names.map((name, at) => backendManifest(name, { port: engines[at]?.port ?? 0 })).join('');
+const weir = await forFile(
+  startWeir({
     engines,
     manifests: {
       'catalog.yaml': backends + modelManifest('test/model', names, '  inputModalities: [text, image]'),
     },
     env: { WEIR_LOG_LEVEL: 'debug' },
     secrets: engines.map(({ port }) => `:${port}`),
-  });
-});
+  }),
+);
 beforeEach(() => {
   for (const engine of engines) engine.reset();
 });
 // `close` looks for the canary in every file of the data folder, in what was printed and in the metrics, and for what
 // gives the engines away in every answer. Each test here puts them where they could get in.
-afterAll(async () => {
-  await weir.close();
-  for (const engine of engines) await engine.close();
-});
 
 const headers = {
   // Only a short plain id is kept, as an id.

@@ -5,25 +5,17 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, streamText, tool, type ToolSet } from 'ai';
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { refusalOf } from './support/refusal.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  // One key asks some three hundred times here, within a second or two on a quick machine.
-  weir = await startWeir({ engines: [engine], unlimited: true });
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+// One key asks some three hundred times here, within a second or two on a quick machine.
+const weir = await forFile(startWeir({ engines: [engine], unlimited: true }));
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 interface Call {
   readonly name: string;

@@ -1,20 +1,18 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { afterAll, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { findProgram } from '../support/find-program.ts';
 import { readmeBlock } from '../support/readme-blocks.ts';
 import { chat, removeStarts, start, type Started } from '../support/start.ts';
 import { shellCommands } from '../lint/examples/shell-commands.ts';
+import { forFile } from '../support/for-file.ts';
 
 // The commands of README.md as they stand, but for ports and folders, which others may have. The Kubernetes ones are in
 // test/kube/readme-kubernetes.test.ts.
 
 const ownEngine = 'http://127.0.0.1:11434';
-let engine: ProgrammableEngine;
-let gateway: Started;
-let ofOwnEngine: Started;
 
 /** A block with what is different here. Throws if it has nothing of that. */
 function withOwn(block: string, changes: readonly (readonly [shown: string, here: string])[]): string {
@@ -32,17 +30,14 @@ function startAsShown(block: string, options: { readonly portal: boolean }): Pro
   return start(flags, { ...options, throughNpm: true, env: { WEIR_ADMIN_PORT: '0' } });
 }
 
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ models: ['llama3.2:1b', 'qwen3:8b'] });
-  [gateway, ofOwnEngine] = await Promise.all([
-    startAsShown(readmeBlock('start'), { portal: true }),
-    startAsShown(withOwn(readmeBlock('upstream'), [[ownEngine, engine.url]]), { portal: false }),
-  ]);
-});
+const engine = await forFile(startProgrammableEngine({ models: ['llama3.2:1b', 'qwen3:8b'] }));
+const [gateway, ofOwnEngine] = await Promise.all([
+  startAsShown(readmeBlock('start'), { portal: true }),
+  startAsShown(withOwn(readmeBlock('upstream'), [[ownEngine, engine.url]]), { portal: false }),
+]);
 
 afterAll(async () => {
   await removeStarts();
-  await engine.close();
 });
 
 test('`npm start` prints the lines that README.md shows, in their order', () => {

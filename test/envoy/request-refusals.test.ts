@@ -1,40 +1,36 @@
 /** What engines refuse for what the request says: a 400 in our words, and no advice to send it again. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engines: readonly [ProgrammableEngine, ProgrammableEngine];
-let weir: Weir;
-
-beforeAll(async () => {
-  const behaviour = { reasoning: 'never', words: 3 } as const;
-  engines = [
-    await startProgrammableEngine({ name: 'alpha', behaviour }),
-    await startProgrammableEngine({ name: 'beta', behaviour }),
-  ];
-  const [first, second] = engines;
-  const limited = backendManifest('one-at-once', second).replace(
-    'spec: {',
-    'spec: {capacity: {maxConcurrentRequests: 1}, ',
-  );
-  const manifests = [
-    ...[backendManifest('first', first), backendManifest('second', second), limited],
-    modelManifest('test/alone', ['first'], '  hedging: {mode: Disabled}'),
-    modelManifest('test/two', ['first', 'second'], '  hedging: {mode: Disabled}'),
-    modelManifest('test/full', ['first', 'one-at-once'], '  hedging: {mode: Disabled}'),
-  ];
-  weir = await startWeir({
+const behaviour = { reasoning: 'never', words: 3 } as const;
+const engines = await forFile(
+  Promise.all([
+    startProgrammableEngine({ name: 'alpha', behaviour }),
+    startProgrammableEngine({ name: 'beta', behaviour }),
+  ] as const),
+);
+const [first, second] = engines;
+const limited = backendManifest('one-at-once', second).replace(
+  'spec: {',
+  'spec: {capacity: {maxConcurrentRequests: 1}, ',
+);
+const manifests = [
+  ...[backendManifest('first', first), backendManifest('second', second), limited],
+  modelManifest('test/alone', ['first'], '  hedging: {mode: Disabled}'),
+  modelManifest('test/two', ['first', 'second'], '  hedging: {mode: Disabled}'),
+  modelManifest('test/full', ['first', 'one-at-once'], '  hedging: {mode: Disabled}'),
+];
+const weir = await forFile(
+  startWeir({
     ...{ engines, manifests: { 'catalog.yaml': manifests.join('') }, unlimited: true },
     env: { WEIR_KEEP_ALIVE_SECONDS: '1' },
-  });
-});
+  }),
+);
 beforeEach(() => {
   for (const engine of engines) engine.reset();
-});
-afterAll(async () => {
-  await weir.close();
-  for (const engine of engines) await engine.close();
 });
 
 const messages = [{ role: 'user', content: `${canary} Hello.` }];

@@ -1,33 +1,26 @@
 // @suite waits long
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { dearAsk, type DearBursts, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';
-import { backendManifest, startWeir, type Weir } from '../support/weir.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { dearAsk, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';
+import { backendManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // One service on SQLite, with its limits in memory.
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-let bursts: DearBursts;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { cachedTokens: 0 } });
-  const models = ['test/dear', 'test/terse'].map((id) => dearManifest(id, 'backend-of-test'));
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { cachedTokens: 0 } }));
+const models = ['test/dear', 'test/terse'].map((id) => dearManifest(id, 'backend-of-test'));
+const weir = await forFile(
+  startWeir({
     engines: [engine],
     manifests: { 'catalog.yaml': backendManifest('backend-of-test', engine) + models.join('') },
-  });
-  bursts = dearBursts({
-    ask: async (key, body) => {
-      const answer = await weir.chat(body, { authorization: `Bearer ${key}` });
-      return { status: answer.status, text: await answer.text() };
-    },
-    flags: ['--data', weir.data],
-  });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
+  }),
+);
+const bursts = dearBursts({
+  ask: async (key, body) => {
+    const answer = await weir.chat(body, { authorization: `Bearer ${key}` });
+    return { status: answer.status, text: await answer.text() };
+  },
+  flags: ['--data', weir.data],
 });
 
 test('of 64 dear requests at once a credit for three is overspent by one answer at most, before and after their length is known', async () => {

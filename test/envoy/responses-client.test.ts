@@ -1,37 +1,30 @@
 import type OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { checkResponsesStream } from '../support/responses-stream-checker.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 type Ask = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'stream'>;
 type Output = OpenAI.Responses.ResponseOutputItem;
 type Item = OpenAI.Responses.ResponseInputItem;
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-let client: OpenAI;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  const manifest = [
-    backendManifest('backend-of-test-0', engine),
-    modelManifest('test/model', ['backend-of-test-0']),
-    modelManifest('test/seeing', ['backend-of-test-0'], '  inputModalities: [text, image]'),
-  ];
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const manifest = [
+  backendManifest('backend-of-test-0', engine),
+  modelManifest('test/model', ['backend-of-test-0']),
+  modelManifest('test/seeing', ['backend-of-test-0'], '  inputModalities: [text, image]'),
+];
+const weir = await forFile(
+  startWeir({
     ...{ engines: [engine], manifests: { 'catalog.yaml': manifest.join('') } },
     env: { WEIR_RESPONSES: 'stateless' },
-  });
-  client = weir.client();
-});
+  }),
+);
+const client = weir.client();
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 const ask = (text: string, more: Partial<Ask> = {}): Ask => ({
   ...{ model: 'test/model', input: `${canary} ${text}` },

@@ -1,14 +1,10 @@
 /** How many endpoints a Backend needs, as KEDA reads it, from either of two gateways that share a Valkey. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startValkey } from '../support/valkey.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-
-let engine: ProgrammableEngine;
-let valkey: TestValkey;
-let first: Weir;
-let second: Weir;
+import { forFile } from '../support/for-file.ts';
 
 /** A Backend without endpoints, because its host has no address: as a Deployment with zero replicas. */
 const withoutEndpoints = `apiVersion: weir.dev/v1alpha1
@@ -18,31 +14,24 @@ spec: {engine: vllm, endpoint: {host: engines.invalid, port: 8000, path: /v1}}
 ---
 `;
 
-beforeAll(async () => {
-  [engine, valkey] = await Promise.all([
-    startProgrammableEngine({ name: 'one', behaviour: { reasoning: 'never', words: 5 } }),
-    startValkey(),
-  ]);
-  const start = () =>
-    startWeir({
-      engines: [engine],
-      manifests: {
-        'catalog.yaml':
-          backendManifest('one-endpoint', engine) +
-          withoutEndpoints +
-          modelManifest('test/served', ['one-endpoint']) +
-          modelManifest('test/none', ['scaled-to-zero']),
-      },
-      env: { WEIR_VALKEY_URL: valkey.url },
-      unlimited: true,
-    });
-  first = await start();
-  second = await start();
-});
-afterAll(async () => {
-  await Promise.all([first.close(), second.close()]);
-  await Promise.all([engine.close(), valkey.close()]);
-});
+const [engine, valkey] = await forFile(
+  Promise.all([startProgrammableEngine({ name: 'one', behaviour: { reasoning: 'never', words: 5 } }), startValkey()]),
+);
+const start = () =>
+  startWeir({
+    engines: [engine],
+    manifests: {
+      'catalog.yaml':
+        backendManifest('one-endpoint', engine) +
+        withoutEndpoints +
+        modelManifest('test/served', ['one-endpoint']) +
+        modelManifest('test/none', ['scaled-to-zero']),
+    },
+    env: { WEIR_VALKEY_URL: valkey.url },
+    unlimited: true,
+  });
+const first = await forFile(start());
+const second = await forFile(start());
 
 const chat = (weir: Weir, model: string, content: string): Promise<Response> =>
   weir.chat({ model, stream: true, max_tokens: 5, messages: [{ role: 'user', content }] });

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller, http2Caller, type OpenAnswer } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  weir = await startWeir({ engines: [engine] });
-});
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }));
+const weir = await forFile(startWeir({ engines: [engine] }));
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
 
 const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
 const ask = (directives: object, fields: object = {}) => ({

@@ -1,12 +1,13 @@
 // @suite long
-/** Many readers at once who take their answers slowly or not at all. What one costs is in slow-reader.test.ts. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+/** Many readers at once who take their answers slowly or not at all. */
+import { expect, onTestFinished, test } from 'vitest';
 import { runWeir } from '../support/run-weir.ts';
 import { quantile } from '../support/quantile.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
 import { openSlowReader } from './support/slow-reader.ts';
-import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
+import { spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
+import { forFile } from '../support/for-file.ts';
 
 const workspaces = 4;
 const readersEach = 50;
@@ -27,29 +28,19 @@ const tokenBytes = 8;
  */
 const boundBytes = 64 * mebibyte + readers * mebibyte;
 
-let engine: SpawnedEngine;
-let others: SpawnedEngine;
-let weir: Weir;
-let keys: readonly string[];
-
-beforeAll(async () => {
-  engine = await spawnProgrammableEngine({ reasoning: 'never' });
-  others = await spawnProgrammableEngine({ reasoning: 'never' });
-  // A reader who leaves is billed for all that was delivered, which is at most one context.
-  const long = modelManifest('test/long', ['long']).replace('contextLength: 131072', 'contextLength: 100000000');
-  const catalog = [backendManifest('long', engine), long, backendManifest('short', others)].join('');
-  weir = await startWeir({
+const engine = await forFile(spawnProgrammableEngine({ reasoning: 'never' }));
+const others = await forFile(spawnProgrammableEngine({ reasoning: 'never' }));
+// A reader who leaves is billed for all that was delivered, which is at most one context.
+const long = modelManifest('test/long', ['long']).replace('contextLength: 131072', 'contextLength: 100000000');
+const catalog = [backendManifest('long', engine), long, backendManifest('short', others)].join('');
+const weir = await forFile(
+  startWeir({
     env: collectsGarbage,
     unlimited: true,
     manifests: { 'catalog.yaml': catalog + modelManifest('test/short', ['short']) },
-  });
-  keys = await Promise.all(Array.from({ length: workspaces }, (_, index) => keyOf(`slow-${index}`)));
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-  await others.close();
-});
+  }),
+);
+const keys = await Promise.all(Array.from({ length: workspaces }, (_, index) => keyOf(`slow-${index}`)));
 
 async function keyOf(workspace: string): Promise<string> {
   const run = async (...args: readonly string[]): Promise<string> => {

@@ -1,32 +1,23 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http1Caller } from './support/caller.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { http1Caller } from './support/caller.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let main: ProgrammableEngine;
-let spare: ProgrammableEngine;
-let weir: Weir;
-let caller: Caller;
-
-beforeAll(async () => {
-  main = await startProgrammableEngine({ name: 'main', behaviour: { reasoning: 'never' } });
-  spare = await startProgrammableEngine({ name: 'spare', behaviour: { reasoning: 'never' } });
-  const over = (id: string, spareWeight: number): string =>
-    modelManifest(id, ['main', 'spare'], '', 1_000_000).replace('weight: 1}', `weight: ${spareWeight}}`);
-  const manifests = [backendManifest('main', main), backendManifest('spare', spare)];
-  weir = await startWeir({
+const main = await forFile(startProgrammableEngine({ name: 'main', behaviour: { reasoning: 'never' } }));
+const spare = await forFile(startProgrammableEngine({ name: 'spare', behaviour: { reasoning: 'never' } }));
+const over = (id: string, spareWeight: number): string =>
+  modelManifest(id, ['main', 'spare'], '', 1_000_000).replace('weight: 1}', `weight: ${spareWeight}}`);
+const manifests = [backendManifest('main', main), backendManifest('spare', spare)];
+const weir = await forFile(
+  startWeir({
     engines: [main, spare],
     manifests: { 'catalog.yaml': [...manifests, over('test/model', 0), over('test/weighted', 1)].join('') },
-  });
-  caller = http1Caller(weir);
-});
+  }),
+);
+const caller = await forFile(http1Caller(weir));
 beforeEach(() => {
   for (const engine of [main, spare]) engine.reset();
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  for (const engine of [main, spare]) await engine.close();
 });
 
 let asked = 0;

@@ -1,10 +1,11 @@
 // @suite waits
 /** Other programs have the processors, and the service runs only now and then: what it is late with is not what its callers or engines did. */
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http1Caller } from './support/caller.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { afterEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { http1Caller } from './support/caller.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 /** The service stands still for so long, more than the limit of silence, and then runs for a moment. */
 const stillMs = 2_500;
@@ -13,33 +14,11 @@ const idleSeconds = 2;
 /** More than may be under way while the delays of a starved service are not held against new requests. */
 const many = 40;
 
-let engines: readonly ProgrammableEngine[];
-let weir: Weir;
-let caller: Caller;
 let endStarving: () => Promise<void> = () => Promise.resolve();
 
-beforeAll(async () => {
-  const behaviour = { reasoning: 'never' } as const;
-  engines = await Promise.all(['first', 'second'].map((name) => startProgrammableEngine({ name, behaviour })));
-  const backends = engines.map((engine, index) => backendManifest(`engine-${index}`, engine)).join('');
-  weir = await startWeir({
-    engines,
-    manifests: { 'catalog.yaml': backends + modelManifest('test/model', ['engine-0', 'engine-1']) },
-    env: { WEIR_IDLE_SECONDS: String(idleSeconds) },
-    unlimited: true,
-  });
-  caller = http1Caller(weir);
-  // What is made once is made before.
-  await ask();
-});
 afterEach(async () => {
   await endStarving();
   await loopDelayIs((seconds) => seconds < 0.05);
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  for (const engine of engines) await engine.close();
 });
 
 const bodyWith = (directives: string, stream: boolean) => ({
@@ -47,6 +26,23 @@ const bodyWith = (directives: string, stream: boolean) => ({
   messages: [{ role: 'user', content: `Say. ${directives}` }],
 });
 const ask = () => caller.ask(bodyWith('[[words=8]]', false));
+
+const behaviour = { reasoning: 'never' } as const;
+const engines = await forFile(
+  Promise.all(['first', 'second'].map((name) => startProgrammableEngine({ name, behaviour }))),
+);
+const backends = engines.map((engine, index) => backendManifest(`engine-${index}`, engine)).join('');
+const weir = await forFile(
+  startWeir({
+    engines,
+    manifests: { 'catalog.yaml': backends + modelManifest('test/model', ['engine-0', 'engine-1']) },
+    env: { WEIR_IDLE_SECONDS: String(idleSeconds) },
+    unlimited: true,
+  }),
+);
+const caller = await forFile(http1Caller(weir));
+// What is made once is made before.
+await ask();
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

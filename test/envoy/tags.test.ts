@@ -1,24 +1,16 @@
 /** Tags of requests through the whole gateway: they reach the ledger, usage is summed by them, and their budgets answer 402. */
 import { request } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseUsd } from '../../src/core/money.ts';
-import { startProgrammableEngine, type ProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
 import { untilHolds } from '../support/until-holds.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ behaviour: { reasoning: 'never', words: 3 } });
-  const catalog = backendManifest('engine', engine) + modelManifest('test/model', ['engine']);
-  weir = await startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog } });
-});
-afterAll(async () => {
-  await weir?.close();
-  await engine?.close();
-});
+const engine = await forFile(startProgrammableEngine({ behaviour: { reasoning: 'never', words: 3 } }));
+const catalog = backendManifest('engine', engine) + modelManifest('test/model', ['engine']);
+const weir = await forFile(startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog } }));
 
 async function ask(headers: Readonly<Record<string, string>>) {
   const body = { model: 'test/model', messages: [{ role: 'user', content: canary }], max_tokens: 5 };

@@ -1,48 +1,35 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-import { type SearchServer, startSearchServer } from './support/search-server.ts';
+import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
+import { startSearchServer } from './support/search-server.ts';
+import { forFile } from '../support/for-file.ts';
 
-let collector: OtlpReceiver;
-let alpha: ProgrammableEngine;
-let beta: ProgrammableEngine;
-let search: SearchServer;
-let weir: Weir;
-
-beforeAll(async () => {
-  collector = await startOtlpReceiver();
-  alpha = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  beta = await startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
-  search = await startSearchServer();
-  const manifests = [
-    ...[backendManifest('backend-a', alpha), backendManifest('backend-b', beta)],
-    modelManifest('test/model', ['backend-a', 'backend-b'], '', 1_000_000),
-  ];
-  weir = await startWeir({
-    engines: [alpha, beta],
-    manifests: { 'catalog.yaml': manifests.join('') },
-    unlimited: true,
-    env: {
-      WEIR_WEB_SEARCH: `searxng:${search.url}`,
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
-      OTEL_SERVICE_NAME: 'gateway',
-      OTEL_BSP_SCHEDULE_DELAY: '200',
-    },
-  });
+const collector = await forFile(startOtlpReceiver());
+const alpha = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }));
+const beta = await forFile(startProgrammableEngine({ name: 'beta', behaviour: { reasoning: 'never' } }));
+const search = await forFile(startSearchServer());
+const manifests = [
+  ...[backendManifest('backend-a', alpha), backendManifest('backend-b', beta)],
+  modelManifest('test/model', ['backend-a', 'backend-b'], '', 1_000_000),
+];
+const weir = await startWeir({
+  engines: [alpha, beta],
+  manifests: { 'catalog.yaml': manifests.join('') },
+  unlimited: true,
+  env: {
+    WEIR_WEB_SEARCH: `searxng:${search.url}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    OTEL_SERVICE_NAME: 'gateway',
+    OTEL_BSP_SCHEDULE_DELAY: '200',
+  },
 });
 beforeEach(() => {
   for (const engine of [alpha, beta]) engine.reset();
   search.reset();
-});
-afterAll(async () => {
-  // Closed by the last test.
-  await search.close();
-  await collector.close();
-  for (const engine of [alpha, beta]) await engine.close();
 });
 
 const callerSpan = '00f067aa0ba902b7';

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http1Caller } from './support/caller.ts';
-import { type BlackHole, openBlackHole } from './support/chaos/black-hole.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { http1Caller } from './support/caller.ts';
+import { openBlackHole } from './support/chaos/black-hole.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 /** Accepts connections, reads what comes, and never says a word. */
 interface Mute {
@@ -38,29 +39,15 @@ async function openMute(): Promise<Mute> {
   };
 }
 
-let hole: BlackHole;
-let mute: Mute;
-let working: ProgrammableEngine;
-let dying: ProgrammableEngine;
-let weir: Weir;
-let caller: Caller;
-
-beforeAll(async () => {
-  [hole, mute] = [await openBlackHole(), await openMute()];
-  working = await startProgrammableEngine({ name: 'working', behaviour: { reasoning: 'never' } });
-  dying = await startProgrammableEngine({ name: 'dying', behaviour: { reasoning: 'never' } });
-  const engines = Object.entries({ hole, mute, working, dying });
-  const manifests = engines.map(
-    ([name, engine]) => backendManifest(name, engine) + modelManifest(`test/${name}`, [name]),
-  );
-  weir = await startWeir({ manifests: { 'catalog.yaml': manifests.join('') } });
-  caller = http1Caller(weir);
-});
-afterAll(async () => {
-  await caller.close();
-  await weir.close();
-  for (const each of [hole, mute, working]) await each.close();
-});
+const [hole, mute] = await forFile([await openBlackHole(), await openMute()]);
+const working = await forFile(startProgrammableEngine({ name: 'working', behaviour: { reasoning: 'never' } }));
+const dying = await startProgrammableEngine({ name: 'dying', behaviour: { reasoning: 'never' } });
+const engines = Object.entries({ hole, mute, working, dying });
+const manifests = engines.map(
+  ([name, engine]) => backendManifest(name, engine) + modelManifest(`test/${name}`, [name]),
+);
+const weir = await forFile(startWeir({ manifests: { 'catalog.yaml': manifests.join('') } }));
+const caller = await forFile(http1Caller(weir));
 
 const ask = (model: string, directives: object, stream: boolean) => ({
   ...{ model, stream },

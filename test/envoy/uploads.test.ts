@@ -1,18 +1,17 @@
 // @suite long
 /** Request bodies that are declared and do not come, with the memory that a pod of the chart has. */
 import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { afterEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { figuresOf } from './support/process-figures.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const MiB = 1024 * 1024;
 /** With the rest of V8's heap 512 MiB: half of the chart's 1 GiB, as in a pod. */
 const heapMiB = 416;
 
-let engine: ProgrammableEngine;
-let weir: Weir;
 let open: Socket[] = [];
 let trickle: NodeJS.Timeout | undefined;
 let stopAsking: () => Promise<readonly number[]> = () => Promise.resolve([]);
@@ -20,9 +19,9 @@ let stopAsking: () => Promise<readonly number[]> = () => Promise.resolve([]);
 /** The limits by which the service sheds load. */
 const shedReasons = ['queue', 'event-loop', 'memory', 'open-files', 'open-requests'] as const;
 
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-  weir = await startWeir({
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
+const weir = await forFile(
+  startWeir({
     engines: [engine],
     // The bystander asks without a pause.
     unlimited: true,
@@ -30,18 +29,14 @@ beforeAll(async () => {
       WEIR_TRUSTED_HOPS: '1',
       NODE_OPTIONS: `--max-old-space-size=${heapMiB} --import=${import.meta.resolve('./support/hold-memory.ts')}`,
     },
-  });
-});
+  }),
+);
 afterEach(async () => {
   clearInterval(trickle);
   await stopAsking();
   for (const socket of open) socket.destroy();
   open = [];
   await weir.settled();
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
 });
 
 /** The key of a new workspace with a cent. */

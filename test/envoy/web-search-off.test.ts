@@ -1,21 +1,12 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { describe, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { canary, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-let weir: Weir;
-let client: Anthropic;
-
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ behaviour: { reasoning: 'never', words: 4 } });
-  weir = await startWeir({ engines: [engine] });
-  client = new Anthropic({ apiKey: weir.key, baseURL: weir.origin, maxRetries: 0, fetch: weir.fetch });
-});
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+const engine = await forFile(startProgrammableEngine({ behaviour: { reasoning: 'never', words: 4 } }));
+const weir = await forFile(startWeir({ engines: [engine] }));
+const client = new Anthropic({ apiKey: weir.key, baseURL: weir.origin, maxRetries: 0, fetch: weir.fetch });
 
 const user = { role: 'user', content: `${canary} hi` } as const;
 

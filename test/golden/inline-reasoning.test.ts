@@ -1,17 +1,14 @@
 /** What a running engine writes between tags, byte by byte as it comes, read as the same engine reporting in a field. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
 import { type InlineReasoning, tagSets } from '../../src/core/capability.ts';
 import { sample } from '../support/sweep.ts';
 import { readResponseAs } from '../../src/gateway/dialects/engine/read-response.ts';
+import { forFile } from '../support/for-file.ts';
 
-let engine: ProgrammableEngine;
-beforeAll(async () => {
-  engine = await startProgrammableEngine({ name: 'alpha' });
-});
-afterAll(async () => engine.close());
+const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
 
 interface Asked {
   readonly stream: boolean;

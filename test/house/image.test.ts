@@ -4,8 +4,8 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
-import { dockerInstructions, type Image, imageIn } from '../support/image.ts';
+import { afterAll, expect, inject, test, vi } from 'vitest';
+import { dockerInstructions, imageIn } from '../support/image.ts';
 import { giveTo, unprivilegedUser } from '../support/unprivileged-user.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
@@ -13,24 +13,19 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const user = unprivilegedUser(['nobody']);
-let image: Image;
-let volumes: string;
-let environment: NodeJS.ProcessEnv;
 const at = (name: string): string => join(volumes, name);
 
-beforeAll(async () => {
-  image = await imageIn(inject('imageFolder'));
-  volumes = mkdtempSync(join(tmpdir(), 'weir-volumes-'));
-  chmodSync(volumes, 0o755);
-  for (const name of ['data', 'run', 'manifests']) {
-    mkdirSync(at(name), { mode: 0o700 });
-    giveTo(user, at(name));
-  }
-  environment = {
-    ...{ PATH: '/nowhere', HOME: '/nowhere', NODE_ENV: 'production', WEIR_LOG_LEVEL: 'info' },
-    ...{ WEIR_DATA: at('data'), WEIR_RUN: at('run'), WEIR_OPS_PORT: '0', WEIR_MANIFESTS: at('manifests') },
-  };
-});
+const image = await imageIn(inject('imageFolder'));
+const volumes = mkdtempSync(join(tmpdir(), 'weir-volumes-'));
+chmodSync(volumes, 0o755);
+for (const name of ['data', 'run', 'manifests']) {
+  mkdirSync(at(name), { mode: 0o700 });
+  giveTo(user, at(name));
+}
+const environment = {
+  ...{ PATH: '/nowhere', HOME: '/nowhere', NODE_ENV: 'production', WEIR_LOG_LEVEL: 'info' },
+  ...{ WEIR_DATA: at('data'), WEIR_RUN: at('run'), WEIR_OPS_PORT: '0', WEIR_MANIFESTS: at('manifests') },
+};
 
 afterAll(() => rmSync(volumes, { recursive: true }));
 

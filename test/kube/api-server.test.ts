@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { expect, test } from 'vitest';
+import { startKubeApiServer } from './support/api-server.ts';
 import { kubeRequest } from './support/request.ts';
+import { forFile } from '../support/for-file.ts';
 
-let server: KubeApiServer;
-
-beforeAll(async () => {
-  server = await startKubeApiServer();
-});
-
-afterAll(() => server.close());
+const server = await forFile(startKubeApiServer());
 
 const configMaps = '/api/v1/namespaces/default/configmaps';
 const put = async (name: string, text: string): Promise<string> => {

@@ -1,26 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { goodBackendSpec } from '../support/catalog-objects.ts';
-import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { startKubeApiServer } from './support/api-server.ts';
 import { chart, helm } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';
 import { kubeRequest } from './support/request.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Kinds that were applied by hand before the chart was installed.
 
 const namespace = 'weir-system';
 const backends = `/apis/weir.dev/v1alpha1/namespaces/${namespace}/backends`;
-let cluster: KubeApiServer;
 
-beforeAll(async () => {
-  cluster = await startKubeApiServer();
-  await kubectl(cluster, ['create', 'namespace', namespace]);
-  await kubectl(cluster, ['apply', '-f', join(chart, 'files', 'crds')]);
-  await kubectl(cluster, ['wait', '--for=condition=Established', 'crd', 'backends.weir.dev', '--timeout=60s']);
-});
-
-afterAll(() => cluster.close());
+const cluster = await forFile(startKubeApiServer());
+await kubectl(cluster, ['create', 'namespace', namespace]);
+await kubectl(cluster, ['apply', '-f', join(chart, 'files', 'crds')]);
+await kubectl(cluster, ['wait', '--for=condition=Established', 'crd', 'backends.weir.dev', '--timeout=60s']);
 
 const install = (...flags: readonly string[]): ReturnType<typeof helm> =>
   helm(['install', 'weir', chart, '--namespace', namespace, ...flags], { kubeconfig: cluster.kubeconfig });

@@ -2,24 +2,20 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { describe, expect, test } from 'vitest';
+import { startKubeApiServer } from './support/api-server.ts';
 import { chart, helm } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';
 import { type KubeAnswer, kubeRequest } from './support/request.ts';
+import { forFile } from '../support/for-file.ts';
 
 // One installation from its beginning to its end: each test goes on where the one before it stopped.
 
 const namespace = 'weir-system';
 const account = `system:serviceaccount:${namespace}:weir`;
 const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-let cluster: KubeApiServer;
 
-beforeAll(async () => {
-  cluster = await startKubeApiServer();
-});
-
-afterAll(() => cluster.close());
+const cluster = await forFile(startKubeApiServer());
 
 interface Meta {
   readonly metadata: { readonly uid: string; readonly name: string; readonly resourceVersion: string };

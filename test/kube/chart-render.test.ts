@@ -2,7 +2,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { envoyArguments } from '../../src/control/envoy/config/bootstrap.ts';
 import { readPortalSettings } from '../../src/process/settings/read-settings.ts';
@@ -10,16 +10,13 @@ import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.
 import { chart, helm, objectsIn, type Rendered, template } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';
 import { kubeRequest } from './support/request.ts';
-import { type Schemas, schemasOf } from './support/schemas.ts';
+import { schemasOf } from './support/schemas.ts';
 import { podOf } from './support/pod-shape.ts';
 
 const connection = inject('kubernetes');
-let schemas: Schemas;
 
-beforeAll(async () => {
-  await installCrds(connection, foreignCrdFolder);
-  schemas = await schemasOf(connection);
-});
+await installCrds(connection, foreignCrdFolder);
+const schemas = await schemasOf(connection);
 
 afterAll(() => schemas.remove());
 

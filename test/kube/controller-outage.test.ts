@@ -6,25 +6,22 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startKubeApiServer } from './support/api-server.ts';
 import { installCrds, makeNamespace } from './support/cluster.ts';
 import { startHurriedClock } from './support/hurried-clock.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica, type TestReplica } from './support/replica.ts';
 import { makeService } from './support/service.ts';
+import { forFile } from '../support/for-file.ts';
 
-let server: KubeApiServer;
 let cluster: ReturnType<typeof objectsIn>;
 let namespace: string;
 let folder: string;
 let replica: TestReplica | undefined;
 
-beforeAll(async () => {
-  server = await startKubeApiServer();
-  await installCrds(server);
-});
-afterAll(() => server.close());
+const server = await forFile(startKubeApiServer());
+await installCrds(server);
 
 beforeEach(async () => {
   namespace = await makeNamespace(server);

@@ -1,17 +1,16 @@
 /** 2,000 Models on 500 Backends: read within five seconds, a change served within one. */
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createKubeClient, type KubeClient, mergePatch } from '../../src/control/kubernetes/client.ts';
+import { expect, inject, test } from 'vitest';
+import { createKubeClient, mergePatch } from '../../src/control/kubernetes/client.ts';
 import { findAccess } from '../../src/control/kubernetes/access.ts';
 import { placeOf } from '../../src/control/kubernetes/objects.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { collectGarbage, keptHeap } from '../support/kept-heap.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { startTestReplica } from './support/replica.ts';
+import { forFile } from '../support/for-file.ts';
 
 const kubernetes = inject('kubernetes');
 const counts = { models: 2000, backends: 500, secrets: 20 };
-let client: KubeClient;
-let namespace: string;
 
 const numbers = (count: number): readonly number[] => [...Array(count).keys()];
 
@@ -24,34 +23,30 @@ async function forEach(count: number, call: (index: number) => Promise<unknown>)
   await Promise.all(numbers(16).map(lane));
 }
 
-beforeAll(async () => {
-  client = createKubeClient(findAccess({ KUBECONFIG: kubernetes.kubeconfig }));
-  namespace = await makeNamespace(kubernetes);
-  const apiVersion = 'weir.dev/v1alpha1';
-  await forEach(counts.secrets, (index) =>
-    client.core.createNamespacedSecret({
-      namespace,
-      body: { metadata: { name: `secret-${index}` }, data: { token: btoa(`token-${index}`) } },
-    }),
-  );
-  await forEach(counts.backends, (index) => {
-    const credentials = { secretRef: { name: `secret-${index % counts.secrets}`, key: 'token' } };
-    const spec = { ...goodBackendSpec, credentials };
-    const body = { apiVersion, kind: 'Backend', metadata: { name: `backend-${index}` }, spec };
-    return client.objects.createNamespacedCustomObject({ ...placeOf('Backend', namespace), body });
-  });
-  await forEach(counts.models, (index) => {
-    const routes = [0, 1, 2].map((next) => ({
-      backend: `backend-${(index + next) % counts.backends}`,
-      upstreamModel: 'm',
-    }));
-    const spec = { ...goodModelSpec, id: `test/model-${index}`, routes };
-    const body = { apiVersion, kind: 'Model', metadata: { name: `model-${index}` }, spec };
-    return client.objects.createNamespacedCustomObject({ ...placeOf('Model', namespace), body });
-  });
-}, 600_000);
-
-afterAll(() => client.close());
+const client = await forFile(createKubeClient(findAccess({ KUBECONFIG: kubernetes.kubeconfig })));
+const namespace = await makeNamespace(kubernetes);
+const apiVersion = 'weir.dev/v1alpha1';
+await forEach(counts.secrets, (index) =>
+  client.core.createNamespacedSecret({
+    namespace,
+    body: { metadata: { name: `secret-${index}` }, data: { token: btoa(`token-${index}`) } },
+  }),
+);
+await forEach(counts.backends, (index) => {
+  const credentials = { secretRef: { name: `secret-${index % counts.secrets}`, key: 'token' } };
+  const spec = { ...goodBackendSpec, credentials };
+  const body = { apiVersion, kind: 'Backend', metadata: { name: `backend-${index}` }, spec };
+  return client.objects.createNamespacedCustomObject({ ...placeOf('Backend', namespace), body });
+});
+await forEach(counts.models, (index) => {
+  const routes = [0, 1, 2].map((next) => ({
+    backend: `backend-${(index + next) % counts.backends}`,
+    upstreamModel: 'm',
+  }));
+  const spec = { ...goodModelSpec, id: `test/model-${index}`, routes };
+  const body = { apiVersion, kind: 'Model', metadata: { name: `model-${index}` }, spec };
+  return client.objects.createNamespacedCustomObject({ ...placeOf('Model', namespace), body });
+});
 
 test('all of it is read, and changes are served while the status of all is being written', async () => {
   const before = await heapBytes();

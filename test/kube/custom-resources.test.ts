@@ -28,11 +28,8 @@ const fullSpecs = new Map<string, unknown>([
   ['Credit', fullCreditSpec],
 ]);
 const kubernetes = inject('kubernetes');
-let namespace: string;
 
-beforeAll(async () => {
-  namespace = await makeNamespace(kubernetes);
-});
+const namespace = await makeNamespace(kubernetes);
 
 const object = (kind: string, name: string, spec: object): object => ({
   ...{ apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name }, spec },

@@ -1,32 +1,29 @@
 // @suite long
 /** Thousands of objects of one tenant, and the single changes of its neighbours. */
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { findAccess } from '../../src/control/kubernetes/access.ts';
-import { AnswerTooLarge, createKubeClient, type KubeClient } from '../../src/control/kubernetes/client.ts';
+import { AnswerTooLarge, createKubeClient } from '../../src/control/kubernetes/client.ts';
 import { placeOf } from '../../src/control/kubernetes/objects.ts';
 import { openTestLedger } from '../support/test-ledger.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica } from './support/replica.ts';
+import { forFile } from '../support/for-file.ts';
 
 const kubernetes = inject('kubernetes');
 const polling = { interval: 20 };
 const count = 2_000;
 const apiVersion = 'weir.dev/v1alpha1';
 let [own, flood, quiet]: [string, string, string] = ['', '', ''];
-let client: KubeClient;
 
-beforeAll(async () => {
-  client = createKubeClient(findAccess({ KUBECONFIG: kubernetes.kubeconfig }));
-  own = await makeNamespace(kubernetes);
-  [flood, quiet] = [await makeNamespace(kubernetes), await makeNamespace(kubernetes)];
-  const indexes = [...Array(count).keys()].values();
-  const lane = async (): Promise<void> => {
-    for (const index of indexes) await makeWorkspace(flood, `w-${index}`);
-  };
-  await Promise.all(Array.from({ length: 16 }, lane));
-}, 600_000);
-afterAll(() => client.close());
+const client = await forFile(createKubeClient(findAccess({ KUBECONFIG: kubernetes.kubeconfig })));
+own = await makeNamespace(kubernetes);
+[flood, quiet] = [await makeNamespace(kubernetes), await makeNamespace(kubernetes)];
+const indexes = [...Array(count).keys()].values();
+const lane = async (): Promise<void> => {
+  for (const index of indexes) await makeWorkspace(flood, `w-${index}`);
+};
+await Promise.all(Array.from({ length: 16 }, lane));
 
 function makeWorkspace(namespace: string, name: string): Promise<unknown> {
   const body = { apiVersion, kind: 'Workspace', metadata: { name }, spec: {} };

@@ -1,24 +1,21 @@
 // @suite long
 /** A Backend that names an InferencePool, on an API server that does not know InferencePools at first. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startKubeApiServer } from './support/api-server.ts';
 import { installCrds, makeNamespace } from './support/cluster.ts';
 import { installPoolCrd, poolsIn, type TestPools } from './support/inference-pool.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica, type TestReplica } from './support/replica.ts';
 import { makeService } from './support/service.ts';
+import { forFile } from '../support/for-file.ts';
 
-let server: KubeApiServer;
 let cluster: ReturnType<typeof objectsIn>;
 let namespace: string;
 let pools: TestPools;
 let replica: TestReplica;
 
-beforeAll(async () => {
-  server = await startKubeApiServer();
-  await installCrds(server);
-});
-afterAll(() => server.close());
+const server = await forFile(startKubeApiServer());
+await installCrds(server);
 beforeEach(async () => {
   namespace = await makeNamespace(server);
   cluster = objectsIn(server, namespace);

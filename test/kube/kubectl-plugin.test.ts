@@ -3,20 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { kubeTool } from './support/tools.ts';
 
 import manifest from '../../package.json' with { type: 'json' };
 
 const root = join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
-let data: string;
 
-beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'weir-plugin-'));
-  // As `npm start` does: the first command makes the links.
-  execFileSync(process.execPath, [join(root, manifest.bin.weir), '--version']);
-});
+const data = await mkdtemp(join(tmpdir(), 'weir-plugin-'));
+// As `npm start` does: the first command makes the links.
+execFileSync(process.execPath, [join(root, manifest.bin.weir), '--version']);
 afterAll(() => rm(data, { recursive: true }));
 
 /** Runs kubectl with only the links of this checkout, and Node, on its path. No kubeconfig names a cluster. */

@@ -1,11 +1,12 @@
 /** `weir picker --pool` on a real API server, asked as a gateway asks it. */
 import { Client, credentials } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { processMethod } from '../support/picker-codec.ts';
 import { type PickerProcess, spawnPicker } from '../support/picker-process.ts';
-import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { startKubeApiServer } from './support/api-server.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { installPoolCrd, poolsIn, type TestPools } from './support/inference-pool.ts';
+import { forFile } from '../support/for-file.ts';
 
 const Process = processMethod<{
   readonly immediate_response?: { readonly status: { readonly code: number }; readonly body: Buffer };
@@ -16,17 +17,13 @@ const Process = processMethod<{
   };
 }>();
 
-let server: KubeApiServer;
 let namespace: string;
 let pools: TestPools;
 let picker: PickerProcess;
 let client: Client;
 
-beforeAll(async () => {
-  server = await startKubeApiServer();
-  await installPoolCrd(server);
-});
-afterAll(() => server.close());
+const server = await forFile(startKubeApiServer());
+await installPoolCrd(server);
 beforeEach(async () => {
   namespace = await makeNamespace(server);
   pools = poolsIn(server, namespace);

@@ -1,20 +1,17 @@
 // @suite long
 /** What the simulated API server is compared with is what a real one answers: `--update` records it anew. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { recordExchange } from '../simulation/cluster/exchanges.ts';
-import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { startKubeApiServer } from './support/api-server.ts';
 import { installCrds, makeNamespace } from './support/cluster.ts';
 import { kubeRequest } from './support/request.ts';
+import { forFile } from '../support/for-file.ts';
 
 const file = join(import.meta.dirname, '..', 'simulation', 'recordings', 'api-server.jsonl');
-let server: KubeApiServer;
 
-beforeAll(async () => {
-  server = await startKubeApiServer();
-  await installCrds(server);
-});
-afterAll(() => server.close());
+const server = await forFile(startKubeApiServer());
+await installCrds(server);
 
 test('a real API server answers as it is recorded for the simulation', async () => {
   const namespace = await makeNamespace(server);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { checkObject } from '../../src/control/catalog/read-object.ts';
 import { customResources, openApiSchema, type OpenApiSchema } from '../../src/control/catalog/custom-resources.ts';
@@ -20,10 +20,7 @@ const cases = readdirSync(folder).map((name) => {
   return { name, text, refused };
 });
 
-let namespace: string;
-beforeAll(async () => {
-  namespace = await makeNamespace(kubernetes);
-});
+const namespace = await makeNamespace(kubernetes);
 
 const apply = (text: string): ReturnType<typeof kubectl> =>
   kubectl(kubernetes, ['apply', '-n', namespace, '-f', '-'], text);

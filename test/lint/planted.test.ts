@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
 // A boundary check that reports nothing may be one that looks at nothing. So violations are planted in a small tree
@@ -316,28 +316,24 @@ const allowed: Readonly<Record<string, string>> = {
 };
 
 const report = z.object({ diagnostics: z.array(z.object({ code: z.string(), filename: z.string() })) });
-let folder: string;
-let found: readonly { readonly path: string; readonly rule: string }[];
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'weir-lint-'));
-  for (const file of ['.oxlintrc.json', 'tsconfig.json', 'test/lint/weir-plugin.mjs']) {
-    await cp(join(root, file), join(folder, file));
-  }
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
-  const planted = Object.fromEntries(violations.map(({ path, source }) => [path, source]));
-  for (const [path, source] of Object.entries({ ...allowed, ...planted })) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), `${source}\n`);
-  }
-  const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
-  const output = await new Promise<string>((resolve) => {
-    execFile(process.execPath, [oxlint, '--format', 'json', 'src'], { cwd: folder }, (_error, stdout) =>
-      resolve(stdout),
-    );
-  });
-  found = report.parse(JSON.parse(output)).diagnostics.map(({ code, filename }) => ({ path: filename, rule: code }));
+const folder = await mkdtemp(join(tmpdir(), 'weir-lint-'));
+for (const file of ['.oxlintrc.json', 'tsconfig.json', 'test/lint/weir-plugin.mjs']) {
+  await cp(join(root, file), join(folder, file));
+}
+await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+const planted = Object.fromEntries(violations.map(({ path, source }) => [path, source]));
+for (const [path, source] of Object.entries({ ...allowed, ...planted })) {
+  await mkdir(dirname(join(folder, path)), { recursive: true });
+  await writeFile(join(folder, path), `${source}\n`);
+}
+const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
+const output = await new Promise<string>((resolve) => {
+  execFile(process.execPath, [oxlint, '--format', 'json', 'src'], { cwd: folder }, (_error, stdout) => resolve(stdout));
 });
+const found = report
+  .parse(JSON.parse(output))
+  .diagnostics.map(({ code, filename }) => ({ path: filename, rule: code }));
 
 afterAll(async () => {
   await rm(folder, { recursive: true });

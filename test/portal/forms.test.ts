@@ -1,17 +1,13 @@
 // What a form shows is not what it sends: a field goes out only where somebody changed it.
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import type { CreatedKeyObject, KeyObject } from '../../src/portal/api/keys.ts';
 import type { WorkspaceObject } from '../../src/portal/api/workspaces.ts';
 import { chooseAction, heading, launchBrowser, openSignedIn } from './support/browser.ts';
 import { adminApi } from './support/admin-api.ts';
+import { forFile } from '../support/for-file.ts';
 
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await launchBrowser();
-});
-afterAll(() => browser.close());
+const browser = await forFile(launchBrowser());
 
 const makeKey = (body: object): Promise<CreatedKeyObject> => adminApi('POST', '/workspaces/demo/keys', body);
 const keyNow = ({ id }: KeyObject): Promise<KeyObject> => adminApi('GET', `/keys/${id}`);

@@ -1,14 +1,10 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';
 import { canary } from '../support/weir.ts';
 import { heading, launchBrowser, openSignedIn, openTab } from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
-let browser: Browser;
-beforeAll(async () => {
-  browser = await launchBrowser();
-});
-afterAll(() => browser.close());
+const browser = await forFile(launchBrowser());
 
 const gateway = inject('gateway');
 

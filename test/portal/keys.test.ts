@@ -1,21 +1,17 @@
 // Keys as the people of a workspace work with them: finding one among many, its limits, its rotation.
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject, KeyObject } from '../../src/portal/api/keys.ts';
 import { chat } from '../support/start.ts';
 import * as tabs from './support/browser.ts';
 import { adminApi } from './support/admin-api.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  await adminApi('POST', '/workspaces', { name: 'key-team', credit: '5' });
-  for (let count = 0; count < 60; count += 1)
-    await adminApi('POST', '/workspaces/key-team/keys', { name: `service ${count}` });
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
+await adminApi('POST', '/workspaces', { name: 'key-team', credit: '5' });
+for (let count = 0; count < 60; count += 1)
+  await adminApi('POST', '/workspaces/key-team/keys', { name: `service ${count}` });
 
 async function call(key: string): Promise<number> {
   const answer = await chat({ ...gateway, key }, {});

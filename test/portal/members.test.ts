@@ -1,6 +1,6 @@
 // A team runs itself: an owner invites people and changes their roles, and a viewer only looks.
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
 import type { AuditEntryObject } from '../../src/portal/api/audit.ts';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import type { MemberObject } from '../../src/portal/api/members.ts';
@@ -8,13 +8,9 @@ import { runWeir } from '../support/run-weir.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
 import { signInAs } from './support/people.ts';
+import { forFile } from '../support/for-file.ts';
 
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
 
 interface List<Item> {
   readonly data: readonly Item[];

@@ -1,29 +1,26 @@
 // The page of one model: how it was priced and how fast it was, and where its requests go.
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import type { ModelHistoryObject } from '../../src/portal/api/model-history.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
 /** Of the demo, so its prices are there from the start. */
 const model = 'demo/mini';
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  await adminApi('POST', '/workspaces', { name: 'model-team', credit: '5' });
-  const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/model-team/keys', {});
-  const answer = await fetch(`${gateway.baseUrl}/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'for the page of a model' }] }),
-  });
-  if (answer.status !== 200) throw new Error(await answer.text());
-  await answer.text();
+const browser = await forFile(tabs.launchBrowser());
+await adminApi('POST', '/workspaces', { name: 'model-team', credit: '5' });
+const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/model-team/keys', {});
+const answer = await fetch(`${gateway.baseUrl}/chat/completions`, {
+  method: 'POST',
+  headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+  body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'for the page of a model' }] }),
 });
-afterAll(() => browser.close());
+if (answer.status !== 200) throw new Error(await answer.text());
+await answer.text();
 
 /** The request is settled, and the portal has seen the prices. */
 async function untilRecorded(): Promise<void> {

@@ -1,16 +1,11 @@
 // The catalog as its readers look for a model.
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ModelListObject } from '../../src/portal/api/catalog.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
 
 test('models are sorted and narrowed, the address says so, and what is not measured yet says why', async () => {
   const { data } = await adminApi<ModelListObject>('GET', '/models');

@@ -1,23 +1,18 @@
 // Money and its changes: what is left, when it runs out, and who changed what.
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import { chat } from '../support/start.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
-let browser: Browser;
-let key: CreatedKeyObject;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  await adminApi('POST', '/workspaces', { name: 'money-team', credit: '5.999' });
-  await adminApi('POST', '/workspaces', { name: 'no-credit' });
-  key = await adminApi<CreatedKeyObject>('POST', '/workspaces/money-team/keys', { name: 'of the money team' });
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
+await adminApi('POST', '/workspaces', { name: 'money-team', credit: '5.999' });
+await adminApi('POST', '/workspaces', { name: 'no-credit' });
+const key = await adminApi<CreatedKeyObject>('POST', '/workspaces/money-team/keys', { name: 'of the money team' });
 
 test('the balance is never rounded up, and says when it runs out', async () => {
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/balance?workspace=money-team');

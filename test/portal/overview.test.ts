@@ -1,32 +1,29 @@
 // The first page: its tiles lead to what they count, and little data is a sentence.
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import type { UsageReportObject } from '../../src/portal/api/usage.ts';
 import { chat } from '../support/start.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  await adminApi('POST', '/workspaces', { name: 'overview-team', credit: '5' });
-  const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/overview-team/keys', { name: 'overview' });
-  for (const content of ['one', 'two']) {
-    const answer = await chat({ ...gateway, key }, { content });
-    if (answer.status !== 200) throw new Error(await answer.text());
-    await answer.text();
-  }
-  // A refused request, which usage does not count.
-  const none = { name: 'no budget', budget: { limit: '0', period: 'total' } };
-  const poor = await adminApi<CreatedKeyObject>('POST', '/workspaces/overview-team/keys', none);
-  const refused = await chat({ ...gateway, key: poor.key }, { content: 'three' });
-  if (refused.status !== 402) throw new Error(await refused.text());
-  await refused.text();
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
+await adminApi('POST', '/workspaces', { name: 'overview-team', credit: '5' });
+const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/overview-team/keys', { name: 'overview' });
+for (const content of ['one', 'two']) {
+  const answer = await chat({ ...gateway, key }, { content });
+  if (answer.status !== 200) throw new Error(await answer.text());
+  await answer.text();
+}
+// A refused request, which usage does not count.
+const none = { name: 'no budget', budget: { limit: '0', period: 'total' } };
+const poor = await adminApi<CreatedKeyObject>('POST', '/workspaces/overview-team/keys', none);
+const refused = await chat({ ...gateway, key: poor.key }, { content: 'three' });
+if (refused.status !== 402) throw new Error(await refused.text());
+await refused.text();
 
 const figure = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 const path = '/?workspace=overview-team';

@@ -1,22 +1,19 @@
 // @suite long
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';
 import { canary } from '../support/weir.ts';
 import * as tabs from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  for (let count = 0; count < 5; count++) {
-    const answer = await chat(gateway, { content: canary });
-    if (answer.status !== 200) throw new Error(await answer.text());
-    await answer.text();
-  }
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
+for (let count = 0; count < 5; count++) {
+  const answer = await chat(gateway, { content: canary });
+  if (answer.status !== 200) throw new Error(await answer.text());
+  await answer.text();
+}
 
 interface Shown {
   readonly name: string;

@@ -4,21 +4,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
 const run = promisify(execFile);
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  await adminApi('POST', '/workspaces', { name: 'play-team', credit: '5' });
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
+await adminApi('POST', '/workspaces', { name: 'play-team', credit: '5' });
 
 interface Sent {
   readonly model: string;

@@ -1,7 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { afterEach, expect, inject, test } from 'vitest';
 import { backendManifest } from '../support/weir.ts';
 import {
   expectAccessible,
@@ -11,16 +10,13 @@ import {
   openSignedIn,
   screenshot,
 } from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
 const manifest = join(gateway.data, 'manifests-demo', 'broken.yaml');
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await launchBrowser();
-});
+const browser = await forFile(launchBrowser());
 afterEach(() => rmSync(manifest, { force: true }));
-afterAll(() => browser.close());
 
 for (const width of [1280, 390] as const) {
   test(`the Overview begins with what is wrong now, and what to do, for as long as it is, ${width} pixels wide`, async () => {

@@ -1,7 +1,7 @@
 // Finding one request among many, and why it failed.
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import { chat } from '../support/start.ts';
 import {
@@ -12,37 +12,32 @@ import {
   openSignedIn,
   screenshot,
 } from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
-let browser: Browser;
-/** A key whose budget does not suffice for a request. */
-let poor: CreatedKeyObject;
-let answeredId: string;
 
 const traceId = `trace-${Date.now()}`;
 
-beforeAll(async () => {
-  browser = await launchBrowser();
-  const made = await fetch(`${gateway.portal}/api/v1/workspaces/demo/keys`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${gateway.token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'out of budget', budget: { limit: '0', period: 'day' } }),
-  });
-  poor = (await made.json()) as CreatedKeyObject;
-  const answer = await chat(gateway, {});
-  answeredId = ((await answer.json()) as { readonly id: string }).id;
-  const refused = await fetch(`${gateway.baseUrl}/chat/completions`, {
-    method: 'POST',
-    headers: {
-      ...{ authorization: `Bearer ${poor.key}`, 'content-type': 'application/json', 'x-request-id': traceId },
-      connection: 'close',
-    },
-    body: JSON.stringify({ model: 'demo/chat', messages: [{ role: 'user', content: 'Hello!' }] }),
-  });
-  if (refused.status !== 402) throw new Error(await refused.text());
-  await refused.text();
+const browser = await forFile(launchBrowser());
+const made = await fetch(`${gateway.portal}/api/v1/workspaces/demo/keys`, {
+  method: 'POST',
+  headers: { authorization: `Bearer ${gateway.token}`, 'content-type': 'application/json' },
+  body: JSON.stringify({ name: 'out of budget', budget: { limit: '0', period: 'day' } }),
 });
-afterAll(() => browser.close());
+/** A key whose budget does not suffice for a request. */
+const poor = (await made.json()) as CreatedKeyObject;
+const answer = await chat(gateway, {});
+const answeredId = ((await answer.json()) as { readonly id: string }).id;
+const refused = await fetch(`${gateway.baseUrl}/chat/completions`, {
+  method: 'POST',
+  headers: {
+    ...{ authorization: `Bearer ${poor.key}`, 'content-type': 'application/json', 'x-request-id': traceId },
+    connection: 'close',
+  },
+  body: JSON.stringify({ model: 'demo/chat', messages: [{ role: 'user', content: 'Hello!' }] }),
+});
+if (refused.status !== 402) throw new Error(await refused.text());
+await refused.text();
 
 const rows = (page: Page) => page.getByRole('region', { name: 'Requests' }).getByRole('row');
 

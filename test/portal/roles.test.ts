@@ -1,20 +1,17 @@
 // @suite long
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { BrowserContext, Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';
 import * as tabs from './support/browser.ts';
 import { signInAs } from './support/people.ts';
+import { forFile } from '../support/for-file.ts';
 
 // What a member and an API key see: other pages than an admin, and on the same pages other things.
 
 const gateway = inject('gateway');
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  await (await chat(gateway, {})).text();
-});
-afterAll(() => browser.close());
+const browser = await forFile(tabs.launchBrowser());
+await (await chat(gateway, {})).text();
 
 interface Shown {
   readonly path: string;

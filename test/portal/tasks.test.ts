@@ -1,19 +1,15 @@
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';
 import { chooseAction, heading, launchBrowser, openSignedIn, openTab } from './support/browser.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await launchBrowser();
-  const answer = await chat(gateway, {});
-  if (answer.status !== 200) throw new Error(await answer.text());
-  await answer.text();
-});
-afterAll(() => browser.close());
+const browser = await forFile(launchBrowser());
+const answer = await chat(gateway, {});
+if (answer.status !== 200) throw new Error(await answer.text());
+await answer.text();
 
 test('a key is edited, suspended, resumed and revoked, and the last three ask first', async () => {
   const { page, expectQuiet } = await openSignedIn(browser, '/keys', { expected: [400] });

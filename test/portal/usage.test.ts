@@ -1,30 +1,27 @@
 // What was spent, by whom, and how it changed.
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import type { UsageReportObject } from '../../src/portal/api/usage.ts';
 import { formatUsd, parseUsd } from '../../src/core/money.ts';
 import { chat } from '../support/start.ts';
 import * as tabs from './support/browser.ts';
 import { adminApi } from './support/admin-api.ts';
+import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
-let browser: Browser;
 
-beforeAll(async () => {
-  browser = await tabs.launchBrowser();
-  await adminApi('POST', '/workspaces', { name: 'usage-team', credit: '5' });
-  const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/usage-team/keys', {
-    name: 'of the usage team',
-  });
-  for (const of of [gateway.key, key, key]) {
-    const answer = await chat({ ...gateway, key: of }, { content: 'How much?' });
-    if (answer.status !== 200) throw new Error(await answer.text());
-    await answer.text();
-  }
+const browser = await forFile(tabs.launchBrowser());
+await adminApi('POST', '/workspaces', { name: 'usage-team', credit: '5' });
+const { key } = await adminApi<CreatedKeyObject>('POST', '/workspaces/usage-team/keys', {
+  name: 'of the usage team',
 });
-afterAll(() => browser.close());
+for (const of of [gateway.key, key, key]) {
+  const answer = await chat({ ...gateway, key: of }, { content: 'How much?' });
+  if (answer.status !== 200) throw new Error(await answer.text());
+  await answer.text();
+}
 
 /** Cells of a file without quoted fields. */
 async function downloaded(page: Page, button: string): Promise<readonly (readonly string[])[]> {

@@ -21,10 +21,7 @@ import { type Replica, startReplica } from './support/replica.ts';
 
 // Why real stores fail the gateway, by the errors that their clients throw.
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'weir-causes-'));
-});
+const folder = mkdtempSync(join(tmpdir(), 'weir-causes-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('PostgreSQL', () => {

@@ -4,26 +4,23 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { DatabaseLocation } from '../../src/books/databases/database.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
 import { hashKey } from '../../src/books/accounts/key-text.ts';
 import { createKey } from '../../src/books/accounts/keys.ts';
 import { verifyLedger } from '../../src/books/ledger/verify-ledger.ts';
 import { createWorkspace } from '../../src/books/accounts/workspaces.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { sampleAuthor, temporaryFolder } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../support/sample-store.ts';
 import { untilHolds } from '../support/until-holds.ts';
+import { forFile } from '../support/for-file.ts';
 
 const program = join(import.meta.dirname, '..', 'support', 'settle-until-killed.ts');
 
-let server: Postgres;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server.close());
+const server = await forFile(startPostgres());
 
 let databases = 0;
 

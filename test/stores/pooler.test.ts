@@ -2,30 +2,23 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createKey } from '../../src/books/accounts/keys.ts';
 import { createWorkspace, findWorkspace } from '../../src/books/accounts/workspaces.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
 import { postgresConnections } from '../../src/books/databases/postgres/connections.ts';
 import { freePort } from '../support/free-port.ts';
 import { differencesIn } from '../support/ledger-differences.ts';
-import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { startPgBouncer } from '../support/pgbouncer.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { sampleAuthor } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { storeAt } from '../support/sample-store.ts';
+import { forFile } from '../support/for-file.ts';
 
-let server: Postgres;
-let pooler: PgBouncer;
-beforeAll(async () => {
-  // A server whose commits are not durable by themselves.
-  server = await startPostgres({ synchronous_commit: 'off' });
-  pooler = await startPgBouncer(server.port);
-});
-afterAll(async () => {
-  await pooler.close();
-  await server.close();
-});
+// A server whose commits are not durable by themselves.
+const server = await forFile(startPostgres({ synchronous_commit: 'off' }));
+const pooler = await forFile(startPgBouncer(server.port));
 
 it('refuses a limit of time as a parameter of the connection', async () => {
   const connectionString = pooler.through(await server.database('refusing'));

@@ -2,21 +2,18 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { findOrInstall } from '../support/debian-package.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { temporaryFolder } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { storeAt } from '../support/sample-store.ts';
+import { forFile } from '../support/for-file.ts';
 
 const run = promisify(execFile);
 
-let server: Postgres;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server.close());
+const server = await forFile(startPostgres());
 
 /** The commands of the page that begin with a program of PostgreSQL's, as they stand there. */
 function documented(program: string): string {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createKeyBlocks } from '../../src/gateway/admission/key-blocks.ts';
 import { shareBlocks, shareKeyBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
 import { systemClock } from '../../src/process/clock.ts';
@@ -10,19 +10,16 @@ import {
   windowMs,
 } from '../../src/gateway/admission/address-gate.ts';
 import { type Replica, startReplica } from './support/replica.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
+import { forFile } from '../support/for-file.ts';
 
-let valkey: TestValkey;
 let replicas: Replica[] = [];
 
-beforeAll(async () => {
-  valkey = await startValkey();
-});
+const valkey = await forFile(startValkey());
 afterEach(async () => {
   await Promise.all(replicas.map(({ limits }) => limits.link.close()));
   replicas = [];
 });
-afterAll(() => valkey.close());
 
 /** The gate of one replica, as `weir serve` puts it together. */
 async function startGate(): Promise<OpenAddressGate> {

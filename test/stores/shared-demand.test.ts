@@ -1,25 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { BackendDemand } from '../../src/gateway/core/backend-demand.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { type SharedDemand, shareDemand } from '../../src/gateway/rate-limits/shared-demand.ts';
 import { sampleDemand } from '../support/sample-demand.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
 import { type Replica, startReplica } from './support/replica.ts';
+import { forFile } from '../support/for-file.ts';
 
-let valkey: TestValkey;
 let open: { readonly limits: Replica; readonly shared: SharedDemand }[] = [];
 
-beforeAll(async () => {
-  valkey = await startValkey();
-});
+const valkey = await forFile(startValkey());
 afterEach(async () => {
   for (const replica of open) replica.shared.close();
   await Promise.all(open.map(({ limits: { limits } }) => limits.link.close()));
   open = [];
   await valkey.ask((client) => client.flushall());
 });
-afterAll(() => valkey.close());
 
 /** The demand of one replica, as `weir serve` shares it. */
 function startDemand(...demands: readonly BackendDemand[]): SharedDemand {

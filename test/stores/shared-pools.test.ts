@@ -1,25 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { PoolPrompt } from '../../src/core/pool-prompt.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { type SharedPools, sharePools } from '../../src/gateway/rate-limits/shared-pools.ts';
 import { createPools, type Pools } from '../../src/gateway/routing/pool/pools.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
 import { type Replica, startReplica } from './support/replica.ts';
+import { forFile } from '../support/for-file.ts';
 
-let valkey: TestValkey;
 let open: PoolReplica[] = [];
 
-beforeAll(async () => {
-  valkey = await startValkey();
-});
+const valkey = await forFile(startValkey());
 afterEach(async () => {
   for (const replica of open) replica.shared.close();
   await Promise.all(open.map(({ limits: { limits } }) => limits.link.close()));
   open = [];
   await valkey.ask((client) => client.flushall());
 });
-afterAll(() => valkey.close());
 
 interface PoolReplica {
   readonly limits: Replica;

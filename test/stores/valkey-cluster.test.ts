@@ -1,24 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { LimitsAsk } from '../../src/core/limits.ts';
 import { shareBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
 import { clusterTags, tagNumber } from '../../src/gateway/rate-limits/valkey.ts';
 import { rateAsk } from '../support/bucket-law.ts';
-import { startValkeyCluster, type TestCluster } from '../support/valkey-cluster.ts';
+import { startValkeyCluster } from '../support/valkey-cluster.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { untilQuick } from '../support/until-quick.ts';
+import { forFile } from '../support/for-file.ts';
 
-let cluster: TestCluster;
 let replicas: Replica[] = [];
 let asks = 0;
 
-beforeAll(async () => {
-  cluster = await startValkeyCluster();
-});
+const cluster = await forFile(startValkeyCluster());
 afterEach(async () => {
   await Promise.all(replicas.map(({ limits }) => limits.link.close()));
   replicas = [];
 });
-afterAll(() => cluster.close());
 
 async function start(count: number, options: Parameters<typeof startReplica>[1] = { timeoutMs: 30_000 }) {
   const started = times(count, () => startReplica(cluster.url, options));

@@ -1,21 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { rateAsk } from '../support/bucket-law.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { shareBlocks } from '../../src/gateway/rate-limits/shared-blocks.ts';
+import { forFile } from '../support/for-file.ts';
 
-let valkey: TestValkey;
 let replicas: Replica[] = [];
 
-beforeAll(async () => {
-  valkey = await startValkey();
-});
+const valkey = await forFile(startValkey());
 afterEach(async () => {
   await Promise.all(replicas.map(({ limits }) => limits.link.close()));
   replicas = [];
   await valkey.ask((client) => client.flushall());
 });
-afterAll(() => valkey.close());
 
 async function start(): Promise<Replica> {
   const replica = startReplica(valkey.url, { timeoutMs: 30_000 });

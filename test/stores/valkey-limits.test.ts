@@ -1,27 +1,24 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { expectTokenBucket, rateAsk } from '../support/bucket-law.ts';
 import { type Replica, startReplica } from './support/replica.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
 import type { Funds, Slot } from '../../src/core/limits.ts';
 import { chanceFrom } from '../support/chance.ts';
 import { untilHolds } from '../support/until-holds.ts';
 import { untilQuick } from '../support/until-quick.ts';
+import { forFile } from '../support/for-file.ts';
 
-let valkey: TestValkey;
 let replicas: Replica[] = [];
 let asks = 0;
 
-beforeAll(async () => {
-  valkey = await startValkey();
-});
+const valkey = await forFile(startValkey());
 afterEach(async () => {
   await Promise.all(replicas.map(({ limits }) => limits.link.close()));
   replicas = [];
 });
-afterAll(() => valkey.close());
 
 /** A replica that waits for the server as long as it takes, so that on a busy machine, too, each decision is the server's. */
 async function start(options: Parameters<typeof startReplica>[1] = {}): Promise<Replica> {

@@ -1,5 +1,5 @@
 import type { Valkey } from 'iovalkey';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   admitScript,
   blockedScript,
@@ -13,15 +13,12 @@ import {
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import { createScheduler } from '../simulation/scheduler.ts';
 import { createValkey } from '../simulation/valkey.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
+import { forFile } from '../support/for-file.ts';
 
 // The simulation runs the scripts on a model of the server. The model must decide as the server does.
 
-let server: TestValkey;
-beforeAll(async () => {
-  server = await startValkey();
-});
-afterAll(() => server.close());
+const server = await forFile(startValkey());
 
 interface Step {
   readonly script: Script;

@@ -1,23 +1,20 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import type { LimitsAsk, Slot } from '../../src/core/limits.ts';
 import { rateAsk } from '../support/bucket-law.ts';
 import { type Replica, startReplica } from './support/replica.ts';
-import { startValkey, type TestValkey } from '../support/valkey.ts';
+import { startValkey } from '../support/valkey.ts';
+import { forFile } from '../support/for-file.ts';
 
 // What requests are expected to cost, reserved over several replicas: in the unit `cost`, one answer's price.
 
-let valkey: TestValkey;
 let replicas: Replica[] = [];
 let asks = 0;
 
-beforeAll(async () => {
-  valkey = await startValkey();
-});
+const valkey = await forFile(startValkey());
 afterEach(async () => {
   await Promise.all(replicas.map(({ limits }) => limits.link.close()));
   replicas = [];
 });
-afterAll(() => valkey.close());
 
 /** Replicas that wait for the server as long as it takes: on a busy machine, too, each decision is the server's. */
 const patient = { timeoutMs: 30_000 };

@@ -1,28 +1,22 @@
 /** Whether the row for vLLM in our tables is true: asked of a real one, through the whole gateway. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parametersOf } from '../../src/core/parameters.ts';
-import { startVllm, type Vllm } from '../support/vllm.ts';
+import { startVllm } from '../support/vllm.ts';
 import { askTiny as ask, getWeather, vllmManifests } from '../support/vllm-catalog.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
-
-let vllm: Vllm;
-let weir: Weir;
-
-beforeAll(async () => {
-  vllm = await startVllm({ extra: structured });
-  weir = await startWeir({
-    unlimited: true,
-    manifests: { 'catalog.yaml': vllmManifests([vllm]) },
-    secrets: [String(vllm.port), 'vllm-0', 'system_fingerprint":"vllm', 'routed_experts', 'token_ids', 'kv_transfer'],
-  });
-});
-afterAll(async () => {
-  await vllm.close();
-  await weir.close();
-});
+import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Without it a model may write white space without end where a grammar allows it.
 const structured = ['--structured-outputs-config', '{"backend": "xgrammar", "disable_any_whitespace": true}'];
+
+const vllm = await forFile(startVllm({ extra: structured }));
+const weir = await forFile(
+  startWeir({
+    unlimited: true,
+    manifests: { 'catalog.yaml': vllmManifests([vllm]) },
+    secrets: [String(vllm.port), 'vllm-0', 'system_fingerprint":"vllm', 'routed_experts', 'token_ids', 'kv_transfer'],
+  }),
+);
 
 /** A value for every parameter of the row. */
 const values: Readonly<Record<string, unknown>> = {

@@ -1,21 +1,15 @@
 /** A vLLM with room for two requests and a small KV cache: it queues, and takes requests back when the cache is full. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startVllm, type Vllm } from '../support/vllm.ts';
+import { expect, it } from 'vitest';
+import { startVllm } from '../support/vllm.ts';
 import { askTiny as ask, vllmManifests } from '../support/vllm-catalog.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
-let vllm: Vllm;
-let weir: Weir;
-
-beforeAll(async () => {
-  // 2 layers, 2 heads of 32 numbers, keys and values, 2 bytes each: 512 bytes a token, so 1,228 tokens.
-  vllm = await startVllm({ contextLength: 1024, maxRequests: 2, extra: ['--num-gpu-blocks-override', '10'] });
-  weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': vllmManifests([vllm]) } });
-});
-afterAll(async () => {
-  await vllm.close();
-  await weir.close();
-});
+// 2 layers, 2 heads of 32 numbers, keys and values, 2 bytes each: 512 bytes a token, so 1,228 tokens.
+const vllm = await forFile(
+  startVllm({ contextLength: 1024, maxRequests: 2, extra: ['--num-gpu-blocks-override', '10'] }),
+);
+const weir = await forFile(startWeir({ unlimited: true, manifests: { 'catalog.yaml': vllmManifests([vllm]) } }));
 
 const say = (index: number, tokens: number) =>
   weir.client().chat.completions.create({

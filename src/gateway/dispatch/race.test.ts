@@ -97,7 +97,7 @@ function begin({ backends = ['a', 'b', 'c'], stream = true, refuses, listener, .
   const placesTried = () =>
     routes.map((planned) => {
       const on = tried.on(planned);
-      return on === 'all' ? on : on.size;
+      return typeof on === 'string' ? on : on.size;
     });
   return { race, clock, upstream, log, ends, healthEnds, faults, engine, says, placesTried };
 }

@@ -6,10 +6,13 @@ import type { Delivery, Exchange } from '../../../src/core/exchange.ts';
 export const unbounded: Delivery = { wrote: () => true, onRoom: (run) => run(), release: () => {} };
 
 /** Our ext_proc server with a handler of the test's in place of the pipeline. */
-export function answerExtProc(
+export async function answerExtProc(
   socketPath: string,
   handle: (exchange: Exchange) => void,
   openDelivery: (connection: string) => Delivery = () => unbounded,
-): Promise<ExtProcServer> {
-  return listenExtProc({ socketPath, handle, openDelivery, atTurnEnd: setImmediate, clock: systemClock });
+): Promise<Pick<ExtProcServer, 'open'> & { readonly close: (graceMs?: number) => Promise<void> }> {
+  const { open, close } = await listenExtProc({
+    ...{ socketPath, handle, openDelivery, atTurnEnd: setImmediate, clock: systemClock },
+  });
+  return { open, close: (graceMs = 0) => close(graceMs) };
 }
