@@ -221,7 +221,7 @@ describe('the journal', () => {
         files: {
           ...files,
           fdatasyncSync: (file: number) => (isBad ? failing() : files.fdatasyncSync(file)),
-          ftruncateSync: (file: number, size: number) =>
+          ftruncateSync: (file: number, size?: number) =>
             isBad && fails === 'ftruncateSync' ? failing() : files.ftruncateSync(file, size),
         },
       };

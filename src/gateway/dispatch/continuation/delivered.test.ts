@@ -11,15 +11,15 @@ const choice = (fields: Partial<DeliveredChoice>): DeliveredChoice => ({
 const countText = (said: string): Promise<number> => Promise.resolve(Math.ceil(said.length / 2));
 const nobody = { countText: undefined, total: undefined };
 
-it.each<AnswerEvent>([
-  { type: 'text-delta', choice: 0, text: 'a', deltas: 3 },
-  { type: 'reasoning-delta', choice: 0, text: 'a', deltas: 3 },
-  { type: 'refusal-delta', choice: 0, text: 'a', deltas: 3 },
-])('deltas of each kind count towards the size of a choice: $type', (event) => {
-  const kept = keepDelivered();
-  kept.take([event, { ...event, choice: 1, deltas: 4 }, event]);
-  expect([kept.choice(0).deltas, kept.choice(1).deltas]).toEqual([6, 4]);
-});
+it.each(['text-delta', 'reasoning-delta', 'refusal-delta'] as const)(
+  'deltas count towards the size of a choice: %s',
+  (type) => {
+    const kept = keepDelivered();
+    const event = { type, choice: 0, text: 'a', deltas: 3 };
+    kept.take([event, { ...event, choice: 1, deltas: 4 }, event]);
+    expect([kept.choice(0).deltas, kept.choice(1).deltas]).toEqual([6, 4]);
+  },
+);
 
 describe('the tokens of choices', () => {
   it('of a single one are all there are', async () => {
