@@ -3,8 +3,18 @@ import type { LoadPool } from './load-pool.ts';
 import { cpuMs, processTree, type ProcessInfo } from './process-usage.ts';
 import { runCounted } from './sample.ts';
 import type { Scenario } from './scenarios.ts';
-import { byPart, type Part, parts } from './scale-simulation.ts';
 import { processesOf, type Target } from './target.ts';
+
+/** The programs that work on a request. `service` is the event loop, `threads` the other threads of that process. */
+export const parts = ['bench', 'envoy', 'service', 'threads', 'postgres', 'valkey'] as const;
+type Part = (typeof parts)[number];
+
+function byPart(of: (part: Part) => number): PartTimes {
+  return {
+    ...{ bench: of('bench'), envoy: of('envoy'), service: of('service'), threads: of('threads') },
+    ...{ postgres: of('postgres'), valkey: of('valkey') },
+  };
+}
 
 /** Processor time by part, ms. */
 export type PartTimes = Readonly<Record<Part, number>>;

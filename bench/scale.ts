@@ -1,5 +1,4 @@
-// `npm run scale`: what each part of a farm does at most, what a request costs with 1, 2 and 3 services behind one Envoy, and
-// what the simulation says of that from the costs of one.
+// `npm run scale`: what each part of a farm does at most, and what a request costs with 1, 2 and 3 services behind one Envoy.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,10 +14,9 @@ import type { Arrival } from './load.ts';
 import { type LoadPool, openLoadPool } from './load-pool.ts';
 import { measureMemory } from './memory.ts';
 import { cpuMs, processTree } from './process-usage.ts';
-import { costsOf } from './part-costs.ts';
 import { middle, type ScaleSample, takeScaleSample, totalOf } from './scale-sample.ts';
 import { admissions, settlements } from './scale-stores.ts';
-import { costTable, growthTable, requestTable } from './scale-tables.ts';
+import { costTable, requestTable } from './scale-tables.ts';
 import { quickPlan, type Scenario, shapes } from './scenarios.ts';
 import { alignTable } from './table.ts';
 import { processesOf, type Target } from './target.ts';
@@ -41,7 +39,7 @@ await needPrograms('PostgreSQL', 'Valkey');
 const counts = [1, 2, 3] as const;
 /** Who never pause; with fewer, each of several services would have too few requests to commit their rows together. */
 const callers = 64;
-/** Loads of one service, from which the costs of a turn and of a request in it are told apart. */
+/** Lighter loads of one service: its requests share fewer turns and commits. */
 const lighterLoads = [8, 16, 32] as const;
 const leadSeconds = 2;
 const steadyPerSecond = 120;
@@ -229,22 +227,19 @@ async function scale(): Promise<void> {
     );
     await takeRounds(steady, pool);
     const alone = middle(busy[0]?.samples ?? []);
-    const envoyThreads = Math.max(1, Math.floor(availableParallelism() / 2));
     const loads = [...lighterLoads, callers];
     const light = [...lighter, ...busy.slice(0, 1)].map(({ samples }, index) => ({
       ...{ callers: loads[index] ?? callers, ...middle(samples) },
     }));
-    const costs = costsOf(light, envoyThreads);
     const ofGroups = (runs: readonly Run[]) =>
       runs.map(({ gateway, samples }) => ({ services: gateway.services, samples }));
-    print(`${title}, of one service by callers, and what the simulation makes of it\n${costTable(light, costs)}`);
-    print(`${title}, ${callers} callers\n${requestTable(ofGroups(busy), { costs, callers, envoyThreads })}`);
+    print(`${title}, of one service by callers\n${costTable(light)}`);
+    print(`${title}, ${callers} callers\n${requestTable(ofGroups(busy))}`);
     print(`${title}, ${steadyPerSecond} a second for each service\n${requestTable(ofGroups(steady))}`);
     print(
       `of one service: ${totalOf(alone.cost).toFixed(2)} ms a request, the load's own included; ${alone.cores.toFixed(2)} cores at work`,
     );
-    print(`as services are added, each part on cores of its own (simulated)\n${growthTable(costs, callers)}`);
-    all[scenario.name] = { light, costs, busy: ofGroups(busy), steady: ofGroups(steady) };
+    all[scenario.name] = { light, busy: ofGroups(busy), steady: ofGroups(steady) };
   }
   const kibibytes = (bytes: number | undefined): string =>
     bytes === undefined ? '–' : `${(bytes / 1024).toFixed(0)} KiB`;
