@@ -14,8 +14,6 @@ test.each([
     ['--over-time', '--streams', '200', '--seconds', '20', '--pictures', 'out', '--json', 'out.json'],
     { kind: 'over-time', overTime: { streams: 200, seconds: 20, pictures: 'out' }, json: 'out.json' },
   ],
-  [['--neighbours'], { kind: 'neighbours', phaseSeconds: 20 }],
-  [['--neighbours', '--phase', '5', '--json', 'out.json'], { kind: 'neighbours', phaseSeconds: 5, json: 'out.json' }],
   [['--help'], { kind: 'help' }],
 ])('%j is understood', (args, command) => {
   expect(readCommandLine(args)).toMatchObject(command);
@@ -33,9 +31,6 @@ test.each([
   [['--over-time', '--against', '../older', '--rounds', '2'], /--against and --rounds/],
   [['--over-time', '--streams', '0'], /--streams/],
   [['--over-time', '--seconds', '10'], /--seconds/],
-  [['--neighbours', '--over-time'], /--neighbours does not go with --over-time\./],
-  [['--neighbours', '--phase', '1'], /--phase/],
-  [['--phase', '5'], /--phase goes with --neighbours/],
   [['--streams', '200'], /--streams goes with --over-time/],
 ])('%j is refused by name', (args, message) => {
   expect(() => readCommandLine(args)).toThrow(message);

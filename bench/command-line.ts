@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { fullPlan, quickPlan, type BenchPlan } from './scenarios.ts';
 
 export interface BenchCommand {
-  readonly kind: 'measure' | 'budget' | 'over-time' | 'neighbours' | 'profile' | 'help';
+  readonly kind: 'measure' | 'budget' | 'over-time' | 'profile' | 'help';
   readonly plan: BenchPlan;
   /** Where the figures go as JSON. */
   readonly json: string | undefined;
@@ -13,10 +13,6 @@ export interface BenchCommand {
   /** Folder of another checkout that is measured beside this one. */
   readonly against: string | undefined;
   readonly overTime: OverTimePlan;
-  /** Seconds of each phase of `--neighbours`. */
-  readonly phaseSeconds: number;
-  /** Only attacks with this text in their name. */
-  readonly only: string;
 }
 
 /** What `--over-time` measures. */
@@ -44,15 +40,11 @@ The figures, and how to read them, are described in docs/bench.md.
   --streams N    with --over-time: slow streams that are open (default: 2000)
   --seconds N    with --over-time: seconds that are counted, half of them for each gateway (default: 300)
   --pictures DIR with --over-time: writes tails.lines.json and memory.lines.json to DIR
-  --neighbours   attacks Weir in each way that was found, and measures a neighbour before, during and after each attack
-  --phase N      with --neighbours: seconds of each phase (default: 20)
-  --only TEXT    with --neighbours: only attacks with this text in their name
   --profile      instead of measuring, prints what the service's time goes to under each load
   --plain-only   measures plain Envoy alone
   --help`;
 
 const otherModes = ['budget', 'profile', 'plain-only', 'tracing', 'against', 'quick', 'rounds'] as const;
-const modesBeside = { 'over-time': [], neighbours: ['over-time'] } as const;
 
 /** Throws with a sentence about the option at fault. */
 export function readCommandLine(args: readonly string[]): BenchCommand {
@@ -70,9 +62,6 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       streams: { type: 'string' },
       seconds: { type: 'string' },
       pictures: { type: 'string' },
-      neighbours: { type: 'boolean', default: false },
-      phase: { type: 'string' },
-      only: { type: 'string' },
       'plain-only': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -89,25 +78,16 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
   if (values.budget && (values.profile || values['plain-only'] || values.tracing))
     throw new Error('--budget goes with --against, and with none of --profile, --plain-only and --tracing.');
   const overTime = readOverTime(values);
-  for (const mode of ['over-time', 'neighbours'] as const) {
-    const others = values[mode] ? [...otherModes, ...modesBeside[mode]].filter((name) => isGiven(values[name])) : [];
-    if (others.length > 0) throw new Error(`--${mode} does not go with --${others.join(' and --')}.`);
-  }
-  for (const name of ['phase', 'only'] as const) {
-    if (values[name] !== undefined && !values.neighbours) throw new Error(`--${name} goes with --neighbours.`);
-  }
-  const phaseSeconds = Number(values.phase ?? 20);
-  if (!isWhole(phaseSeconds, 2, 600)) throw new Error('--phase takes a whole number from 2 to 600.');
+  const others = values['over-time'] ? otherModes.filter((name) => isGiven(values[name])) : [];
+  if (others.length > 0) throw new Error(`--over-time does not go with --${others.join(' and --')}.`);
   return {
-    kind: (['help', 'profile', 'budget', 'over-time', 'neighbours'] as const).find((kind) => values[kind]) ?? 'measure',
+    kind: (['help', 'profile', 'budget', 'over-time'] as const).find((kind) => values[kind]) ?? 'measure',
     plan: { ...plan, rounds },
     json: values.json,
     withWeir: !values['plain-only'],
     withTracing: values.tracing,
     against: values.against,
     overTime,
-    phaseSeconds,
-    only: values.only ?? '',
   };
 }
 

@@ -3,19 +3,17 @@ import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findEnvoy } from '../src/programs/local/find-envoy.ts';
 import { type AnswerShape, shapePath } from './answers.ts';
-import { attacks } from './attacks.ts';
 import { startBarePath } from './bare-path.ts';
 import { measureBudget } from './budget.ts';
 import { budgetText } from './budget-text.ts';
 import { chatRequest } from './chat-request.ts';
 import { readCommandLine, usage, type BenchCommand } from './command-line.ts';
 import { startEngines } from './engine-processes.ts';
-import { openLoadPool, type LoadPool } from './load-pool.ts';
+import { openLoadPool } from './load-pool.ts';
 import { measure, warmUp, type Measurement } from './measure.ts';
 import { heldShape, measureOverTime, type OverTime } from './over-time.ts';
 import { memoryPicture, tailsPicture } from './over-time-lines.ts';
 import { overTimeText } from './over-time-text.ts';
-import { measureNeighbours, neighboursTable } from './neighbours.ts';
 import { startPlainEnvoy } from './plain-envoy.ts';
 import { profileEnvironment, type ProfiledLoad, readProfiles, runProfiledLoad } from './profile-run.ts';
 import { held, shapes } from './scenarios.ts';
@@ -44,10 +42,6 @@ async function bench(command: BenchCommand): Promise<void> {
   closers.push(engines.stop);
   const pool = openLoadPool(helpers);
   closers.push(pool.close);
-  if (command.kind === 'neighbours') {
-    await benchNeighbours(command, { folder, envoy, enginePort: engines.port, pool });
-    return;
-  }
   const benchPids = [process.pid, ...engines.pids];
 
   const passthrough = (name: 'direct' | 'plain', port: number): Target => ({
@@ -168,31 +162,6 @@ async function bench(command: BenchCommand): Promise<void> {
       `${JSON.stringify({ plan: command.plan, machine, envoy, ...measurement }, undefined, 2)}\n`,
     );
   }
-}
-
-async function benchNeighbours(
-  { phaseSeconds, only, json }: BenchCommand,
-  place: { readonly folder: string; readonly envoy: string; readonly enginePort: number; readonly pool: LoadPool },
-): Promise<void> {
-  const { folder, envoy, enginePort, pool } = place;
-  const attackers = openLoadPool(1);
-  closers.push(attackers.close);
-  const manifests = join(folder, 'manifests');
-  await writeManifests(manifests, enginePort, shapes);
-  const rows = await measureNeighbours({
-    attacks: attacks.filter(({ name }) => name.includes(only)),
-    ...{ seconds: phaseSeconds, pool, attackers, report },
-    start: async (name, env) => {
-      report(`starting Weir, ${name}`);
-      const root = join(import.meta.dirname, '..');
-      const weir = await startWeir({ root, envoy, manifests, data: join(folder, name), env });
-      closers.push(weir.stop);
-      return weir;
-    },
-  });
-  print(neighboursTable(rows));
-  if (json !== undefined) await writeFile(json, `${JSON.stringify(rows, undefined, 2)}\n`);
-  if (rows.some(({ ended, isSound }) => ended.length > 0 || !isSound)) process.exitCode = 1;
 }
 
 interface WeirTargetOptions {

@@ -216,7 +216,7 @@ interface WeirProcesses {
 }
 
 /** The processes of Weir's programs. Rejects if the service does not run. */
-export async function weirProcesses({ pid = 0 }: Pick<Target, 'pid'>): Promise<WeirProcesses> {
+async function weirProcesses({ pid = 0 }: Pick<Target, 'pid'>): Promise<WeirProcesses> {
   const tree = await processTree(pid);
   const program = (name: string): readonly number[] =>
     tree.filter(({ command }) => new RegExp(`main\\.ts ${name}( |$)`).test(command)).map((info) => info.pid);

@@ -27,8 +27,6 @@ export interface WeirProcess {
   readonly portal: URL | undefined;
   /** The metrics of the first service. */
   readonly metrics: URL | undefined;
-  /** Runs a command of `weir` beside it. Resolves to what the command prints as JSON. */
-  readonly run: (args: readonly string[]) => Promise<unknown>;
   /** From the command to its `ready` line. */
   readonly startMs: number;
   readonly stop: () => Promise<void>;
@@ -79,7 +77,6 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
       key: await createKey(command, accounts),
       portal: addressIn(printed, 'portal'),
       metrics: addressIn(printed, 'ops'),
-      run: (args) => weir(command, args, accounts),
       startMs,
       stop: () => stop(child),
     };

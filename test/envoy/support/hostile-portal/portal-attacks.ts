@@ -33,6 +33,9 @@ function drip(socket: Socket, byte: string): () => void {
 const events = ({ target }: Around, method: 'GET' | 'HEAD'): string =>
   `${head(`${method} ${api}/events`, [`cookie: ${target.attacker.cookie}`, 'connection: close'])}\r\n\r\n`;
 
+const list = ({ target: { attacker } }: Around): string =>
+  `${head(`GET ${api}/requests?workspace=${attacker.workspace}`, [`cookie: ${attacker.cookie}`, 'connection: close'])}\r\n\r\n`;
+
 /** More than one address may hold: the surplus is refused, the others are ended when their time is over. */
 const overTheLimit = 600;
 
@@ -54,6 +57,8 @@ export const portalAttacks = {
   /** As large as a sign-in may be, and refused for what it nests. */
   'bracket bombs': (around: Around): Attack => sendWhole(around, 20, signIn('['.repeat(4_000))),
   'bracket bombs of 1 MB': (around: Around): Attack => sendWhole(around, 6, signIn('['.repeat(1_000_000))),
+  /** More than are read at a time for one member. */
+  'lists of requests': (around: Around): Attack => sendWhole(around, 64, list(around)),
   'wrong tokens': (around: Around): Attack => sendWhole(around, 20, signIn(JSON.stringify({ token: 'wrong' }))),
 } as const satisfies Readonly<Record<string, (around: Around) => Attack>>;
 
