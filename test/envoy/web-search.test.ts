@@ -8,7 +8,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 import { type SearchServer, startSearchServer, usualPages } from './support/search-server.ts';
-import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 type Block = Anthropic.ContentBlock;
@@ -86,8 +85,6 @@ const textOf = (content: readonly Block[]): string =>
 const costOf = (message: Anthropic.Message): number => (message.usage as unknown as { readonly cost: number }).cost;
 const searchesOf = (message: Anthropic.Message): number | undefined =>
   message.usage.server_tool_use?.web_search_requests;
-const pagesOf = (block: Block | undefined): readonly string[] =>
-  block?.type === 'web_search_tool_result' && Array.isArray(block.content) ? block.content.map(({ url }) => url) : [];
 const errorsOf = (content: readonly Block[]): readonly string[] =>
   content.flatMap((block) =>
     block.type === 'web_search_tool_result' && 'error_code' in block.content ? [block.content.error_code] : [],
@@ -200,75 +197,9 @@ describe('one search', () => {
     );
     expect(second?.['max_tokens']).toBeLessThan(2000);
   });
-
-  test('is a valid stream down to its bytes', async () => {
-    const response = await weir.fetch(`${weir.baseUrl}/messages`, {
-      method: 'POST',
-      headers: { 'x-api-key': weir.key, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...ask(told), stream: true }),
-    });
-    const stream = await response.text();
-    const { content, usage } = checkMessagesStream(stream);
-    expect(content).toHaveLength(7);
-    expect(usage).toMatchObject({ server_tool_use: { web_search_requests: 1 } });
-    // Citations come before the text that they are of.
-    expect(stream).toMatch(/"citations":\[\]\}\}\n\nevent: content_block_delta\ndata: [^\n]*citations_delta/);
-  });
 });
 
 describe('many searches', () => {
-  test('one after the other, until the model has its answer', async () => {
-    const message = await client.messages
-      .stream(ask([{ say: 'First.', call: [find('one')] }, { call: [find('two')] }, { say: 'Both [cite:1][cite:4].' }]))
-      .finalMessage();
-    expect(typesOf(message.content)).toEqual([
-      ...['text', 'server_tool_use', 'web_search_tool_result', 'server_tool_use', 'web_search_tool_result'],
-      ...['text', 'text'],
-    ]);
-    expect(searchesOf(message)).toBe(2);
-    const cited = message.content.find((block) => block.type === 'text' && (block.citations?.length ?? 0) > 0);
-    expect(cited).toMatchObject({
-      text: 'Both',
-      citations: [{ url: /a\.example\/one/ }, { url: /b\.example\/two/ }].map(({ url }) => ({
-        url: expect.stringMatching(url),
-      })),
-    });
-  });
-
-  test('side by side in one round', async () => {
-    const message = await client.messages.create(ask([{ call: [find('one'), find('two')] }, { say: 'So [cite:3].' }]));
-    expect(
-      search
-        .asked()
-        .map((form) => form.get('q') ?? '')
-        .toSorted((a, b) => a.localeCompare(b)),
-    ).toEqual(['one', 'two']);
-    expect(typesOf(message.content).slice(0, 4)).toEqual([
-      'server_tool_use',
-      'web_search_tool_result',
-      'server_tool_use',
-      'web_search_tool_result',
-    ]);
-    expect(bodies()).toHaveLength(2);
-    expect(message.content[4]).toMatchObject({
-      text: 'So',
-      citations: [{ url: expect.stringMatching(/a\.example\/two/) }],
-    });
-  });
-
-  test('no more than max_uses, and the model is told so', async () => {
-    const message = await client.messages.create(
-      ask([{ call: [find('one')] }, { call: [find('two')] }, { call: [find('three')] }, { say: 'Done.' }], {
-        tools: [{ ...tool, max_uses: 1 }],
-      }),
-    );
-    expect(errorsOf(message.content)).toEqual(['max_uses_exceeded', 'max_uses_exceeded']);
-    expect(search.asked()).toHaveLength(1);
-    expect(searchesOf(message)).toBe(1);
-    expect(textOf(message.content)).toBe('Done.');
-    expect(bodies().at(-1)?.['tools']).toBeUndefined();
-  });
-
   test('a model that never stops asking is stopped', async () => {
     const message = await client.messages
       .stream(ask([{ call: [find('again')] }], { max_tokens: 100_000 }))
@@ -281,28 +212,6 @@ describe('many searches', () => {
 });
 
 describe('what may be found', () => {
-  test('only allowed sites, whatever the provider makes of it', async () => {
-    const message = await client.messages.create(
-      ask(told, { tools: [{ ...tool, allowed_domains: ['b.example', 'c.example/docs'] }] }),
-    );
-    const result = message.content[1];
-    expect(pagesOf(result)).toEqual([expect.stringMatching(/^https:\/\/b\.example\//)]);
-    expect(search.asked()[0]?.get('q')).toBe('the answer (site:b.example OR site:c.example/docs)');
-  });
-
-  test('no blocked sites, nor what is no page', async () => {
-    search.answer({
-      kind: 'pages',
-      pages: (query) => [
-        ...usualPages(query),
-        { url: 'https://sub.a.example/', title: 'S', content: '' },
-        { url: 'javascript:alert(1)', title: 'J', content: '' },
-      ],
-    });
-    const message = await client.messages.create(ask(told, { tools: [{ ...tool, blocked_domains: ['a.example'] }] }));
-    expect(pagesOf(message.content[1])).toEqual([expect.stringMatching(/^https:\/\/b\.example/)]);
-  });
-
   test('the model is told where its user is', async () => {
     await client.messages.create(
       ask(told, {
@@ -364,19 +273,6 @@ describe('what may be found', () => {
 
 describe('a provider that', () => {
   test.each([
-    ['is down', { kind: 'reset' }],
-    ['fails', { kind: 'status', status: 500 }],
-    ['answers with a web page', { kind: 'text', text: '<html>' }],
-    ['finds nothing because nobody answered it', { kind: 'unresponsive' }],
-  ] as const)('%s once is asked once more', async (_, wrong) => {
-    search.answer(wrong, { kind: 'pages', pages: usualPages });
-    const message = await client.messages.create(ask(told));
-    expect(errorsOf(message.content)).toEqual([]);
-    expect(search.asked()).toHaveLength(2);
-    expect(searchesOf(message)).toBe(1);
-  });
-
-  test.each([
     ['is down', { kind: 'reset' }, 'unavailable', 2],
     ['fails', { kind: 'status', status: 500 }, 'unavailable', 2],
     ['answers with a web page', { kind: 'text', text: '<html>' }, 'unavailable', 2],
@@ -389,15 +285,6 @@ describe('a provider that', () => {
     expect(search.asked()).toHaveLength(times);
     expect(searchesOf(message)).toBe(0);
     expect(textOf(message.content)).toBe('I could not search.');
-  });
-
-  test('finds nothing is believed', async () => {
-    search.answer({ kind: 'pages', pages: () => [] });
-    const message = await client.messages.create(ask(told));
-    expect(message.content[1]).toMatchObject({ content: [] });
-    // Marks of what was never found stay: they are text.
-    expect(textOf(message.content)).toContain('[cite:1]');
-    expect(searchesOf(message)).toBe(1);
   });
 });
 
@@ -459,17 +346,6 @@ describe('the next turn', () => {
     const messages = bodies()[1]?.['messages'] as readonly Json[];
     expect(messages.map(({ role }) => role)).toEqual([
       ...['system', 'user', 'assistant', 'tool', 'assistant', 'user', 'assistant', 'tool'],
-    ]);
-  });
-
-  test('numbers what it finds after that', async () => {
-    const { content } = await turn();
-    const message = await client.messages.create(
-      next(content, [{ call: [find('more')] }, { say: 'New [cite:3], old [cite:2].' }]),
-    );
-    expect(message.content.flatMap((block) => (block.type === 'text' ? (block.citations ?? []) : []))).toMatchObject([
-      { url: 'https://a.example/more' },
-      { url: 'https://b.example/the%20answer' },
     ]);
   });
 
