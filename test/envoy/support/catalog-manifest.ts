@@ -15,18 +15,6 @@ const backendName = (name: string): string => `backend-of-test-${name}`;
 export const demoBackend = (name: string, engine: { readonly port: number }, kind: string): CatalogObject =>
   backend(backendName(name), { engine: kind, endpoint: { host: '127.0.0.1', port: engine.port, path: '/v1' } });
 
-/** A Backend of that engine kind with several endpoints, each served by a programmable engine. */
-export const demoBackendOf = (
-  name: string,
-  engines: readonly { readonly port: number }[],
-  kind: string,
-): CatalogObject =>
-  backend(backendName(name), {
-    engine: kind,
-    endpoint: undefined,
-    endpoints: engines.map(({ port }) => ({ host: '127.0.0.1', port })),
-  });
-
 /** A route to a programmable engine's model, by the name of its backend. */
 export const demoRoute = (name: string, capabilities: Fields = {}, weight = 100): Fields => ({
   ...{ backend: backendName(name), upstreamModel: 'demo-chat', weight, capabilities },

@@ -1,13 +1,11 @@
 import { costOf, picoUsd, type Prices } from '../cost.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
-import type { SweepSurface } from './sweep-surface.ts';
 
 /** What `catalog-objects.ts` asks for a token. */
 const sweepPrices: Prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
 
 /** What came of one broken request. */
 export interface SweepAnswer {
-  readonly surface: Pick<SweepSurface, 'read' | 'readInterrupted'>;
   readonly status: number;
   readonly body: string;
   /** Rows of the ledger that it has. */
@@ -28,7 +26,7 @@ export function differs(what: string, is: unknown, should: unknown): string | un
 }
 
 /** The id that all chunks of an answer carry. */
-export const idOf = (body: string): string => /"id":"((?:chatcmpl-|resp_|msg_)[^"]+)"/.exec(body)?.[1] ?? '';
+export const idOf = (body: string): string => /"id":"(chatcmpl-[^"]+)"/.exec(body)?.[1] ?? '';
 
 /** What is wrong with the rows of an answer: one is wanted, with these fields, at the price of its tokens. */
 export function faultOfRow(rows: readonly LedgerRow[], expected: LedgerRow): string | undefined {

@@ -2,12 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { putTogether } from '../put-together.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
 import { faultOfRequests } from './continuation-request.ts';
-import { faultOfTerminal, readInterrupted } from './interrupted-stream.ts';
 import type { SweepAnswer } from './sweep-answer.ts';
-import { faultOfFailed, faultOfInterrupted } from './sweep-failure.ts';
 import { faultOfWhole } from './sweep-expectation.ts';
 import { referenceOf, sentBefore } from './sweep-reference.ts';
-import { chatSurface } from './sweep-surface.ts';
 import { heldOf, type Checked } from './sweep-table.ts';
 
 const id = `chatcmpl-${'a'.repeat(24)}`;
@@ -29,14 +26,13 @@ const row: LedgerRow = {
   cost: '0.00000165',
 };
 const shape = { name: 'text', fields: {}, behaviour: {} };
-const reference = referenceOf(shape, { answer: putTogether(good), engine: good, wholeBytes: 10 });
+const reference = referenceOf(shape, { answer: putTogether(good), engine: good });
 const answer = (body: string, rows: readonly LedgerRow[] = [row], status = 200): SweepAnswer => ({
-  surface: chatSurface,
   status,
   body,
   rows,
 });
-const whole = (given: SweepAnswer): string | undefined => faultOfWhole(given, reference, { stream: true });
+const whole = (given: SweepAnswer): string | undefined => faultOfWhole(given, reference);
 
 describe('an answer as if nothing had happened', () => {
   test('is held', () => {
@@ -105,7 +101,7 @@ describe('an answer as if nothing had happened', () => {
     const guessed = sse(role, one, other, finish, extra({ completion_tokens: 4, total_tokens: 7, cost: 0.00000285 }));
     const billed = { ...row, completion_tokens: 4, cost: '0.00000285' };
     const fault = (rows: readonly LedgerRow[]): string | undefined =>
-      faultOfWhole(answer(guessed, rows), reference, { stream: true, counting: 'reconciled' });
+      faultOfWhole(answer(guessed, rows), reference, { counting: 'reconciled' });
     expect(fault([billed])).toBeUndefined();
     expect(fault([row])).toEqual(expect.any(String));
   });
@@ -121,10 +117,9 @@ describe('two choices', () => {
   const two = referenceOf(shape, {
     answer: putTogether(both('One', 'Two')),
     engine: both('One', 'Two'),
-    wholeBytes: 10,
   });
   const fault = (body: string, interchangeable: boolean): string | undefined =>
-    faultOfWhole(answer(body), two, { stream: true, interchangeable });
+    faultOfWhole(answer(body), two, { interchangeable });
 
   test('each go on as they began; either will do where nothing tells which was meant', () => {
     expect(fault(both('One', 'Two'), false)).toBeUndefined();
@@ -140,60 +135,12 @@ test('JSON may have other white space only where the shape says so', () => {
     sse(role, delta({ content }), finish, counted),
   ) as [string, string];
   const fault = (looseJson: object, body: string): string | undefined => {
-    const json = referenceOf({ ...shape, ...looseJson }, { answer: putTogether(tight), engine: tight, wholeBytes: 10 });
-    return faultOfWhole(answer(body), json, { stream: true });
+    const json = referenceOf({ ...shape, ...looseJson }, { answer: putTogether(tight), engine: tight });
+    return faultOfWhole(answer(body), json);
   };
   expect(fault({}, loose)).toEqual(expect.any(String));
   expect(fault({ looseJson: true }, loose)).toBeUndefined();
   expect(fault({ looseJson: true }, loose.replace('[1]', '[2]'))).toEqual(expect.any(String));
-});
-
-describe('an interrupted answer', () => {
-  const error = { message: 'It broke.', type: 'service_error', code: 'stream_interrupted' };
-  const last = (fields: object = {}, reason: string | null = 'error'): object => ({
-    ...{ ...identity, choices: [{ index: 0, delta: { content: '' }, finish_reason: reason }] },
-    error: { ...error, ...fields },
-  });
-  const part = { ...row, outcome: 'interrupted', prompt_tokens: 0, completion_tokens: 1, cost: '0.0000006' };
-  const fault = (body: string, rows: readonly LedgerRow[] = [part]): string | undefined =>
-    faultOfInterrupted(answer(body, rows), reference, ({ choices }) => choices.length);
-
-  test('is a beginning, the terminal chunk and a row of what was delivered', () => {
-    expect(fault(sse(role, one, last()))).toBeUndefined();
-    expect(readInterrupted(sse(role, one, last())).choices[0]?.message.content).toBe('One');
-    expect(faultOfTerminal(readInterrupted(sse(role, one, last())))).toBeUndefined();
-  });
-
-  test.each<readonly [string, string, readonly LedgerRow[]]>([
-    ['a word that the whole one does not have there', sse(role, other, last()), [part]],
-    ['a second role', sse(role, role, one, last()), [part]],
-    ['an end without the error', sse(role, one, finish), [part]],
-    ['another code', sse(role, one, last({ code: 'upstream_incomplete' })), [part]],
-    ['another finish reason', sse(role, one, last({}, 'stop')), [part]],
-    ['usage', sse(role, one, counted, last()), [part]],
-    ['no [DONE]', sse(role, one, last()).replace('data: [DONE]\n\n', ''), [part]],
-    ['something after the error', sse(role, one, last(), other), [part]],
-    ['a billed prompt', sse(role, one, last()), [{ ...part, prompt_tokens: 3, cost: '0.00000105' }]],
-    ['more output than was delivered', sse(role, one, last()), [{ ...part, completion_tokens: 2, cost: '0.0000012' }]],
-    ['no row', sse(role, one, last()), []],
-  ])('is not one with %s', (_, body, rows) => {
-    expect(fault(body, rows)).toEqual(expect.any(String));
-  });
-});
-
-describe('an answer that never began', () => {
-  const envelope = JSON.stringify({ error: { message: 'No.', type: 'service_error' } });
-  test('is a 502 in the envelope, and free', () => {
-    expect(faultOfFailed(answer(envelope, [], 502))).toBeUndefined();
-  });
-  test.each<readonly [string, SweepAnswer]>([
-    ['another status', answer(envelope, [], 503)],
-    ['a billed one', answer(envelope, [row], 502)],
-    ['a code', answer(JSON.stringify({ error: { message: 'No.', type: 'service_error', code: 'x' } }), [], 502)],
-    ['no envelope', answer('{}', [], 502)],
-  ])('is not %s', (_, bad) => {
-    expect(faultOfFailed(bad)).toEqual(expect.any(String));
-  });
 });
 
 describe('a request to go on', () => {
@@ -225,16 +172,13 @@ describe('a request to go on', () => {
 test('what an engine had sent before a fault is known at each event and byte', () => {
   const bytes = reference.events.map(({ endByte }) => endByte);
   expect(bytes.at(-1)).toBe(Buffer.byteLength(good));
-  expect(sentBefore(reference, 'after-headers')).toEqual({ begun: 0, whole: false });
-  expect(sentBefore(reference, { events: 1 })).toEqual({ begun: 0, whole: false });
-  expect(sentBefore(reference, { events: 2 })).toEqual({ begun: 1, whole: false });
-  expect(sentBefore(reference, { bytes: (bytes[1] ?? 0) - 1 })).toEqual({ begun: 0, whole: false });
-  expect(sentBefore(reference, { bytes: bytes[1] ?? 0 })).toEqual({ begun: 1, whole: false });
-  expect(sentBefore(reference, { events: 4 })).toEqual({ begun: 1, whole: true });
+  const [second = 0] = bytes.slice(1);
+  const places = ['after-headers', { events: 1 }, { events: 2 }, { bytes: second - 1 }, { bytes: second }] as const;
+  expect(places.map((at) => sentBefore(reference, at))).toEqual([0, 0, 1, 0, 1]);
 });
 
 test('a case whose fault was not met is not held', () => {
-  const swept = { reference, fault: 'cut', at: 'after-headers', stream: true } as const;
+  const swept = { reference, fault: 'cut', at: 'after-headers' } as const;
   const checked: Checked = { swept, met: true, help: 'not', fault: undefined };
   expect(heldOf([checked, { ...checked, met: false }, { ...checked, fault: 'wrong' }])).toEqual({ held: 1, tried: 3 });
 });

@@ -1,4 +1,4 @@
-import type { PutTogether } from '../put-together.ts';
+import { type PutTogether, putTogether } from '../put-together.ts';
 import { differs, faultOfRow, idOf, shown, type SweepAnswer } from './sweep-answer.ts';
 import { numberIds } from './number-ids.ts';
 import type { SweepReference } from './sweep-reference.ts';
@@ -49,15 +49,17 @@ function faultOfChoices(
 
 /** What is wrong with an answer that should look as if nothing had happened; undefined when nothing is. */
 export function faultOfWhole(
-  { status, body, rows, surface }: SweepAnswer,
+  { status, body, rows }: SweepAnswer,
   reference: SweepReference,
-  options: { readonly stream: boolean; readonly counting?: Counting; readonly interchangeable?: boolean },
+  {
+    counting = 'exact',
+    interchangeable = false,
+  }: { readonly counting?: Counting; readonly interchangeable?: boolean } = {},
 ): string | undefined {
-  const { stream, counting = 'exact', interchangeable = false } = options;
   if (status !== 200) return `the status is ${status}: ${body.slice(0, 300)}`;
   if (body.includes('"code":"stream_interrupted"')) return 'it was interrupted';
   try {
-    const { choices, usage, model } = surface.read(body, stream);
+    const { choices, usage, model } = putTogether(body);
     return (
       (model.startsWith(`test/${reference.shape.name}-`) ? undefined : `the model is ${model}`) ??
       faultOfChoices(choices, reference, interchangeable) ??

@@ -3,19 +3,18 @@ import type { FaultPosition } from '../../../programmable-engine/fault-position.
 import type { Chance } from '../../../support/chance.ts';
 import type { SweepReference } from './sweep-reference.ts';
 
-/** What breaks an answer at once. A stall is the one that takes time to be noticed. */
+/** What breaks an answer at once. */
 export const promptFaults = [
   ...(['cut', 'reset', 'truncate', 'end'] as const),
   ...(['error', 'error-then-done', 'error-then-cut', 'malformed-then-cut'] as const),
 ];
-export type SweepFault = (typeof promptFaults)[number] | 'stall';
+export type SweepFault = (typeof promptFaults)[number];
 
 /** One way to break one answer at one place. */
 export interface SweepCase {
   readonly reference: SweepReference;
   readonly fault: SweepFault;
   readonly at: FaultPosition;
-  readonly stream: boolean;
 }
 
 /** What tells the first engine of a pair, and no other, to break. */
@@ -23,22 +22,34 @@ export function directiveOf({ fault, at }: SweepCase): BehaviourInput {
   return { on: ['broken'], fault, at };
 }
 
-export function describeCase({ reference, fault, at, stream }: SweepCase): string {
-  const place = typeof at === 'string' ? at : JSON.stringify(at);
-  return `${reference.shape.name} ${stream ? '' : 'in one piece '}${fault} ${place}`;
+export function describeCase({ reference, fault, at }: SweepCase): string {
+  return `${reference.shape.name} ${fault} ${typeof at === 'string' ? at : JSON.stringify(at)}`;
 }
 
-/** Every boundary between events; an answer in one piece has but a middle. */
-export function boundariesOf({ events }: SweepReference, stream: boolean): readonly FaultPosition[] {
-  const between = stream ? events.map((_, at) => ({ events: at + 1 })) : [{ events: 1 }];
-  return ['before-headers', 'after-headers', ...between];
+export interface CasesAsk {
+  readonly faults: readonly SweepFault[];
+  /** Places inside of events, besides every boundary between them. The same chance gives the same ones. */
+  readonly bytes: number;
+  readonly chance: Chance;
+  /** Only one place of so many, beginning at random. */
+  readonly oneOf: number;
 }
 
-/** So many places before the last byte; the same chance gives the same ones. */
-export function bytesOf(
-  { events, wholeBytes }: SweepReference,
-  { count, chance, stream }: { readonly count: number; readonly chance: Chance; readonly stream: boolean },
-): readonly FaultPosition[] {
-  const length = stream ? (events.at(-1)?.endByte ?? 0) : wholeBytes;
-  return Array.from({ length: count }, () => ({ bytes: 1 + chance.below(length - 1) }));
+/** Each fault at every boundary between events and at random bytes. */
+export function sweepCases(
+  reference: SweepReference,
+  { faults, bytes, chance, oneOf }: CasesAsk,
+): readonly SweepCase[] {
+  const { events } = reference;
+  const length = events.at(-1)?.endByte ?? 0;
+  const places: readonly FaultPosition[] = [
+    ...(['before-headers', 'after-headers'] as const),
+    ...events.map((_, at) => ({ events: at + 1 })),
+    ...Array.from({ length: bytes }, () => ({ bytes: 1 + chance.below(length - 1) })),
+  ];
+  return faults.flatMap((fault) => {
+    const first = chance.below(oneOf);
+    const chosen = places.filter((_, at) => at % oneOf === first);
+    return chosen.map((at) => ({ reference, fault, at }));
+  });
 }

@@ -10,10 +10,10 @@ import { figuresOf } from '../process-figures.ts';
 import { roomyKey } from '../../../support/roomy-key.ts';
 import { startWeir, type Weir } from '../../../support/weir.ts';
 import { writeEngineTokenizer } from './engine-tokenizer.ts';
-import { createSweepCatalog, type SecondRoute, type SweepCatalog, upstreamModel } from './sweep-catalog.ts';
+import { createSweepCatalog, type SweepCatalog, upstreamModel } from './sweep-catalog.ts';
 import { type SweepReference, referenceOf } from './sweep-reference.ts';
 import type { SweepShape } from './sweep-shapes.ts';
-import { chatSurface, type SweepSurface } from './sweep-surface.ts';
+import { putTogether } from '../put-together.ts';
 import { untilHolds } from '../../../support/until-holds.ts';
 
 /** One request of the sweep. */
@@ -21,26 +21,13 @@ export interface SweepAsk {
   readonly shape: SweepShape;
   readonly model: string;
   readonly directive?: BehaviourInput;
-  readonly stream: boolean;
   /** Correlates with the ledger. */
   readonly id?: string;
-}
-
-export interface SweepGatewayOptions {
-  readonly shapes: readonly SweepShape[];
-  /** `able` unless told. */
-  readonly second?: SecondRoute;
-  readonly idleSeconds?: number;
-  /** Above the silence that is waited for, an answer in one piece fails before its head has left. */
-  readonly keepAliveSeconds?: number;
-  /** Where it is asked; chat unless told. */
-  readonly surface?: SweepSurface;
 }
 
 /** A gateway over an engine that breaks when told to and a spare one. */
 export interface SweepGateway extends Pick<SweepCatalog, 'takeModel'> {
   readonly weir: Weir;
-  readonly surface: SweepSurface;
   readonly broken: ProgrammableEngine;
   readonly spare: ProgrammableEngine;
   /** Puts new models in the catalog, so that each shape can be broken so many times; resolves when they are served. */
@@ -57,37 +44,31 @@ export interface SweepGateway extends Pick<SweepCatalog, 'takeModel'> {
 /** First answers, which make what is made once: connections, compiled code. */
 const warming = 48;
 
-/**
- * Of two endpoints the sooner one gets the prompt. The spare one is so much later, so that requests meet the one that breaks.
- */
-const spareDelayMs = 100;
-
 /** Connections that the checks themselves hold open: they ask for metrics. */
 const ownDescriptors = 4;
 
-/** Starts one. */
-export async function startSweepGateway(options: SweepGatewayOptions): Promise<SweepGateway> {
-  const { shapes, second = 'able', idleSeconds = 60, keepAliveSeconds = 15, surface = chatSurface } = options;
-  const { bodyOf, path } = surface;
+/** The body of a request. */
+function bodyOf({ shape, model, directive }: SweepAsk): Readonly<Record<string, unknown>> {
+  const content = `Go on.${directive === undefined ? '' : ` [[demo ${JSON.stringify(directive)}]]`}`;
+  return {
+    ...{ model, ...shape.fields, stream: true, stream_options: { include_usage: true } },
+    messages: [{ role: 'user', content }],
+  };
+}
+
+/** Starts one for answers of these shapes. */
+export async function startSweepGateway(shapes: readonly SweepShape[]): Promise<SweepGateway> {
   const models = (own: (shape: SweepShape) => BehaviourInput): readonly EngineModelInput[] =>
     shapes.map((shape) => ({ id: upstreamModel(shape), behaviour: { ...shape.behaviour, ...own(shape) } }));
   const broken = await startProgrammableEngine({ name: 'broken', models: models(() => ({})) });
-  const slower = second === 'endpoint' ? { firstTokenDelayMs: spareDelayMs } : {};
-  const spare = await startProgrammableEngine({
-    name: 'spare',
-    models: models((shape) => ({ ...slower, ...shape.spare })),
-  });
-  const catalog = createSweepCatalog({ shapes, second, engines: [broken, spare] });
+  const spare = await startProgrammableEngine({ name: 'spare', models: models((shape) => shape.spare ?? {}) });
+  const catalog = createSweepCatalog({ shapes, engines: [broken, spare] });
   const tokenizers = mkdtempSync(join(tmpdir(), 'weir-tokenizers-'));
   writeEngineTokenizer(tokenizers, 'demo');
   const weir = await startWeir({
     engines: [broken, spare],
     manifests: { 'catalog.yaml': catalog.renewed(new Map()) },
-    env: {
-      ...{ WEIR_TOKENIZERS: tokenizers, WEIR_IDLE_SECONDS: String(idleSeconds) },
-      WEIR_KEEP_ALIVE_SECONDS: String(keepAliveSeconds),
-      ...surface.env,
-    },
+    env: { WEIR_TOKENIZERS: tokenizers, WEIR_IDLE_SECONDS: '60' },
   });
   const key = await roomyKey(weir);
   // A client library's stream would cost more than the gateway's.
@@ -97,7 +78,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
 
   const ask = async (asked: SweepAsk): Promise<{ readonly status: number; readonly body: string }> => {
     const { statusCode: status, body } = await pool.request({
-      ...{ method: 'POST', path, body: JSON.stringify(bodyOf(asked)) },
+      ...{ method: 'POST', path: '/v1/chat/completions', body: JSON.stringify(bodyOf(asked)) },
       headers: {
         ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         ...(asked.id === undefined ? {} : { 'x-request-id': asked.id }),
@@ -107,8 +88,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
     texts.push(text);
     return { status, body: text };
   };
-  const askSound = (shape: SweepShape): ReturnType<typeof ask> =>
-    ask({ shape, model: catalog.soundModel(shape), stream: true });
+  const askSound = (shape: SweepShape): ReturnType<typeof ask> => ask({ shape, model: catalog.soundModel(shape) });
   const askEngine = async (body: unknown): Promise<string> =>
     (await fetch(`${broken.url}/v1/chat/completions`, { method: 'POST', body: JSON.stringify(body) })).text();
 
@@ -118,7 +98,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
   const before = descriptors() + ownDescriptors;
 
   return {
-    ...{ weir: { ...weir, key }, surface, broken, spare, bodyOf, ask, takeModel: catalog.takeModel },
+    ...{ weir: { ...weir, key }, broken, spare, bodyOf, ask, takeModel: catalog.takeModel },
     renew: async (faults) => {
       writeFileSync(join(weir.manifests, 'catalog.yaml'), catalog.renewed(faults));
       await untilHolds(async () => {
@@ -129,10 +109,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
       broken.reset();
       const { body } = await askSound(shape);
       const asked: unknown = broken.requests().at(-1)?.body;
-      const { stream: _, stream_options: __, ...whole } = Object(asked) as Readonly<Record<string, unknown>>;
-      const [engine, inOnePiece] = [await askEngine(asked), await askEngine(whole)];
-      const answer = surface.read(body, true);
-      return referenceOf(shape, { answer, engine, wholeBytes: Buffer.byteLength(inOnePiece) });
+      return referenceOf(shape, { answer: putTogether(body), engine: await askEngine(asked) });
     },
     expectNothingLeft: async () => {
       await weir.settled();

@@ -9,8 +9,6 @@ export interface ReferenceEvent {
   readonly endByte: number;
   /** Choices of which it carries output. */
   readonly output: readonly number[];
-  /** Choices that it ends. */
-  readonly finished: number;
 }
 
 /** An answer as it is when nothing breaks: what all others are compared with. */
@@ -20,30 +18,23 @@ export interface SweepReference {
   readonly usage: PutTogether['usage'];
   /** `[DONE]` included. */
   readonly events: readonly ReferenceEvent[];
-  /** Length of the engine's answer when it does not stream. */
-  readonly wholeBytes: number;
 }
 
 interface EngineChunk {
   readonly choices: readonly {
     readonly index: number;
     readonly delta: Readonly<Record<string, unknown>>;
-    readonly finish_reason: unknown;
   }[];
 }
 
 const spoken = ['content', 'reasoning', 'reasoning_content', 'tool_calls', 'refusal'];
 
 function eventOf(frame: string, endByte: number): ReferenceEvent {
-  if (frame === 'data: [DONE]') return { endByte, output: [], finished: 0 };
+  if (frame === 'data: [DONE]') return { endByte, output: [] };
   const { choices } = JSON.parse(frame.slice('data: '.length)) as EngineChunk;
   const says = ({ delta }: EngineChunk['choices'][number]): boolean =>
     spoken.some((name) => delta[name] !== undefined && delta[name] !== null && delta[name] !== '');
-  return {
-    endByte,
-    output: choices.filter(says).map(({ index }) => index),
-    finished: choices.filter(({ finish_reason: reason }) => reason !== null).length,
-  };
+  return { endByte, output: choices.filter(says).map(({ index }) => index) };
 }
 
 /** The events of an engine's stream and where they end. */
@@ -61,7 +52,7 @@ function eventsOf(stream: string): readonly ReferenceEvent[] {
 /** Takes the gateway's unbroken answer, and the engine's own stream of the same. */
 export function referenceOf(
   shape: SweepShape,
-  given: { readonly answer: PutTogether; readonly engine: string; readonly wholeBytes: number },
+  given: { readonly answer: PutTogether; readonly engine: string },
 ): SweepReference {
   const { choices, usage } = given.answer;
   return {
@@ -69,25 +60,14 @@ export function referenceOf(
     choices: choices.map((choice) => numberIds(choice)),
     usage,
     events: eventsOf(given.engine),
-    wholeBytes: given.wholeBytes,
   };
 }
 
-/** How much of the unbroken answer the engine has sent when a fault strikes. */
-export interface SentBefore {
-  /** Choices that have been begun. */
-  readonly begun: number;
-  /** Every choice has ended. */
-  readonly whole: boolean;
-}
-
-export function sentBefore({ events, choices }: SweepReference, at: FaultPosition): SentBefore {
+/** How many choices have been begun when a fault strikes. */
+export function sentBefore({ events }: SweepReference, at: FaultPosition): number {
   const sent = events.filter(({ endByte }, index) => {
     if (typeof at === 'string') return false;
     return 'events' in at ? index < at.events : endByte <= at.bytes;
   });
-  return {
-    begun: new Set(sent.flatMap(({ output }) => output)).size,
-    whole: sent.reduce((sum, { finished }) => sum + finished, 0) === choices.length,
-  };
+  return new Set(sent.flatMap(({ output }) => output)).size;
 }

@@ -19,8 +19,8 @@ export interface Tried {
 /** Sends the request of a case, by whatever client. */
 export type AskCase = (ask: SweepAsk) => Promise<{ readonly status: number; readonly body: string }>;
 
-/** Requests at a time, unless told. */
-const usualAtOnce = 16;
+/** Requests at a time. */
+const atOnce = 16;
 
 /**
  * A case may meet an engine that is not the one to break; it is tried again. On a busy machine, the endpoint that breaks can look like
@@ -54,16 +54,15 @@ function askedByNote(gateway: SweepGateway): ReadonlyMap<string, AskedOf> {
 let runs = 0;
 
 /**
- * Tries all cases, so many at a time. A case whose fault was not met is tried again on another route. What is returned holds every try
+ * Tries all cases. A case whose fault was not met is tried again on another route. What is returned holds every try
  * that met its fault, and the last one of a case that never did.
  */
 export async function runSweep(
   gateway: SweepGateway,
   cases: readonly SweepCase[],
-  options: { readonly ask?: AskCase; readonly atOnce?: number } = {},
+  ask: AskCase = gateway.ask,
 ): Promise<readonly Tried[]> {
-  const { broken, spare, takeModel, renew, weir, surface } = gateway;
-  const { ask = gateway.ask, atOnce = usualAtOnce } = options;
+  const { broken, spare, takeModel, renew, weir } = gateway;
   const met: Tried[] = [];
   const rows = new Map<string, SweepAnswer['rows'][number][]>();
   let left: ReadonlyMap<SweepCase, Tried | undefined> = new Map(cases.map((swept) => [swept, undefined]));
@@ -82,7 +81,7 @@ export async function runSweep(
         const id = `${run}-${at}`;
         const directive = { ...directiveOf(swept), note: id };
         const begun = performance.now();
-        const answer = await ask({ shape, model: takeModel(shape), stream: swept.stream, id, directive });
+        const answer = await ask({ shape, model: takeModel(shape), id, directive });
         answers.push({ swept, id, ...answer, tookMs: performance.now() - begun });
       }
     };
@@ -96,7 +95,7 @@ export async function runSweep(
     const missed = new Map<SweepCase, Tried>();
     for (const { swept, id, status, body, tookMs } of answers) {
       const asked = byNote.get(id) ?? { broken: [], spare: [] };
-      const tried = { swept, answer: { surface, status, body, rows: rows.get(id) ?? [] }, asked, tookMs };
+      const tried = { swept, answer: { status, body, rows: rows.get(id) ?? [] }, asked, tookMs };
       if (asked.broken.length > 0) met.push(tried);
       else missed.set(swept, tried);
     }

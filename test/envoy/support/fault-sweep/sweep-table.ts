@@ -15,10 +15,7 @@ export function heldOf(all: readonly Checked[]): { readonly held: number; readon
 }
 
 function groupsOf(all: readonly Checked[]): ReadonlyMap<string, readonly Checked[]> {
-  return Map.groupBy(
-    all,
-    ({ swept: { reference, fault, stream } }) => `${reference.shape.name}${stream ? '' : ' (one piece)'}\t${fault}`,
-  );
+  return Map.groupBy(all, ({ swept: { reference, fault } }) => `${reference.shape.name}\t${fault}`);
 }
 
 /** Shape by fault: held / tried, and how the second route helped. */

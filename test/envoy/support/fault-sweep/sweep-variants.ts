@@ -1,4 +1,4 @@
-import { bothTools, json, off, short, type SweepShape, tools } from './sweep-shapes.ts';
+import { bothTools, json, off, short, type SweepShape, sweepShapes, tools } from './sweep-shapes.ts';
 
 const inline = (tag: string): Readonly<Record<string, unknown>> => ({
   inlineReasoning: { tags: [tag], implicitOpen: false },
@@ -111,4 +111,7 @@ const engines: readonly SweepShape[] = [
 ];
 
 /** More answers, and other engines: a smaller sample of each is broken. */
-export const sweepVariants = { texts, reasoned, structured, engines };
+export const sweepVariants = {
+  ...{ texts, reasoned, structured, engines },
+  several: [sweepShapes.tools, sweepShapes.spokenTools, sweepShapes.choices],
+};
