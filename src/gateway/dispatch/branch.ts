@@ -3,18 +3,14 @@ import type { PlannedRoute } from '../core/plan.ts';
 import type { Delivered, DeliveredChoice } from './continuation/delivered.ts';
 import type { TokenShare } from './continuation/token-totals.ts';
 import type { AttemptRace } from './race.ts';
-import { createTried, type Tried } from './tried.ts';
+import type { RacedChoices } from './running-race.ts';
+import { createTried } from './tried.ts';
 
 /**
  * One race and the choices that it serves. The first race serves all choices. Later, each choice that has to be continued gets a
  * race of its own.
  */
-export interface Branch {
-  /** The choices that the race serves, in the caller's numbers. */
-  readonly choices: readonly number[];
-  readonly routes: readonly PlannedRoute[];
-  /** Where the request has been tried. */
-  readonly tried: Tried;
+export interface Branch extends RacedChoices {
   /** Tokens of the choice that were delivered before the race started. */
   deliveredTokens: number;
   /** Undefined until the race delivers, and if the tokens of several races need not be added up. */

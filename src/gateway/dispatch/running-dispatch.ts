@@ -12,6 +12,7 @@ import type { DispatchEnd } from './dispatch-end.ts';
 import type { DispatchServices } from './dispatch-services.ts';
 import type { EngineProtocol } from './protocol.ts';
 import type { RetryPolicy } from './retries.ts';
+import type { AskedOfRace } from './running-race.ts';
 
 /** One call to a model, which the routes of a plan serve. */
 export interface DispatchOptions {
@@ -31,15 +32,12 @@ export interface DispatchOptions {
 }
 
 /** The parts of a request that dispatch depends on. */
-export interface AskedOfModel {
-  readonly stream: boolean;
+export interface AskedOfModel extends AskedOfRace {
   readonly choices: number;
   /** Output cap of a choice, tokens. */
   readonly cap: number | undefined;
   /** The text has to be JSON. */
   readonly isJson: boolean;
-  /** Digest of the prompt, for the health of its routes. */
-  readonly prompt: number | undefined;
 }
 
 /** Watches every attempt. */

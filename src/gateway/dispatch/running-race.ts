@@ -3,20 +3,37 @@ import type { AttemptPlace } from '../core/health.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
 import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
-import type { Branch } from './branch.ts';
 import { newRace, type RaceEvent, type RaceState } from './decide.ts';
 import type { DispatchServices } from './dispatch-services.ts';
 import { createHedgeWatch, type HedgeWatch } from './hedge.ts';
 import type { ContinueOn } from './places.ts';
+import type { EngineProtocol } from './protocol.ts';
 import type { RaceEnd } from './race-end.ts';
 import type { Runner, Winner } from './runner.ts';
-import type { AskedOfModel, DispatchOptions } from './running-dispatch.ts';
+import type { Tried } from './tried.ts';
 
-export interface RaceOptions extends Pick<DispatchOptions, 'protocol'> {
+/** The parts of a request that a race depends on. */
+export interface AskedOfRace {
+  readonly stream: boolean;
+  /** Digest of the prompt, for the health of its routes. */
+  readonly prompt: number | undefined;
+}
+
+/** The choices of an answer that one race serves. */
+export interface RacedChoices {
+  /** In the caller's numbers. */
+  readonly choices: readonly number[];
+  /** In the order in which they are tried. All endpoints of a route come before the next route. */
+  readonly routes: readonly PlannedRoute[];
+  /** Where the request has been tried. */
+  readonly tried: Tried;
+}
+
+export interface RaceOptions {
   readonly plan: Pick<Plan, 'leftOut' | 'affinity' | 'poolPrompt'> & { readonly model: Pick<Plan['model'], 'hedging'> };
-  readonly asked: Pick<AskedOfModel, 'stream' | 'prompt'>;
-  /** The choices that the engines are asked for, the routes in the order in which they are tried, and where that was done already. */
-  readonly branch: Pick<Branch, 'choices' | 'routes' | 'tried'>;
+  readonly asked: AskedOfRace;
+  readonly protocol: EngineProtocol;
+  readonly branch: RacedChoices;
   /** The answer that is continued. Undefined: nothing was delivered, so every route is asked for the answer from its beginning. */
   readonly broken: BrokenAnswer | undefined;
 }

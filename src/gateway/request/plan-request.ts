@@ -1,4 +1,4 @@
-import { isProvider, type Model, modelNamed, type Route, type Snapshot } from '../../core/catalog.ts';
+import { isProvider, type Model, modelNamed, type Snapshot } from '../../core/catalog.ts';
 import { asFailure } from '../../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import { type Plan, type PlannedRoute, withFirst, withRoutes } from '../core/plan.ts';

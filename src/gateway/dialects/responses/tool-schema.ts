@@ -36,8 +36,8 @@ const searchTypes = [
 ] as const;
 
 /** One schema under each of these names. */
-// oxlint-disable-next-line typescript/consistent-type-assertions -- Object.fromEntries forgets the keys
 const underSearchTypes = <Schema extends z.ZodType>(schema: Schema) =>
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.fromEntries forgets the keys
   Object.fromEntries(searchTypes.map((type) => [type, schema])) as Readonly<
     Record<(typeof searchTypes)[number], Schema>
   >;
