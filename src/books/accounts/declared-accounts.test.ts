@@ -15,6 +15,7 @@ import { declarationsOf, unlockAbsent } from './declarations.ts';
 import { findCredential, findCredentials } from './find-credentials.ts';
 import { hashKey } from './key-text.ts';
 import { createKey, findKey, listKeys } from './keys.ts';
+import { playgroundKey } from './playground-keys.ts';
 import { ownThresholds, setKeyThresholds, setWorkspaceThresholds } from './thresholds.ts';
 import { findWorkspace, changeWorkspace } from './workspaces.ts';
 
@@ -229,7 +230,18 @@ it('keeps a workspace that has keys, and gives a later object of its name the sa
   const stays = { eraseName: false };
   expect(await leaveWorkspace(queries, object, stays, by)).toEqual({ kind: 'has-keys', keys: 1 });
   await leaveKeys(queries, object, by);
+  // A key of the portal's playground is nobody's, and does not keep it.
+  await playgroundKey(
+    queries,
+    {
+      ...{ workspace: workspace.id, owner: 'mia', name: 'playground of mia', rate: 1, burst: 1 },
+      ...{ textMs: hour, spareMs: 1, refused: undefined },
+    },
+    by,
+  );
   expect(await leaveWorkspace(queries, object, stays, by)).toEqual({ kind: 'left' });
+  const ofWorkspace = (await listKeys(queries)).filter(({ workspaceId }) => workspaceId === workspace.id);
+  expect(ofWorkspace.map(({ status }) => status)).toEqual(['revoked', 'revoked']);
   expect((await findWorkspace(queries, workspace.id)).status).toBe('suspended');
   const again = await declareWorkspace(queries, object, { ledgerName: 'team_prod', ...settings }, by);
   expect(again).toMatchObject({ isNew: false, workspace: { id: workspace.id, status: 'active' } });

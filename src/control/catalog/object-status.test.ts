@@ -157,11 +157,13 @@ describe('the endpoints of a Backend', () => {
     const statuses = [...objectStatuses(kubeObjects, { compilation, replicas, now })];
     const [ofBackend, ofModel] = statuses.map(({ after, status }) => ({
       endpoints: status['endpoints'],
+      routes: status['routes'],
       says: (type: string) =>
         after.filter((one) => one.type === type).map((one) => `${one.status} ${one.reason}: ${one.message}`)[0],
     }));
     return {
       endpoints: ofBackend?.endpoints,
+      routes: ofModel?.routes,
       healthy: ofBackend?.says('Healthy'),
       programmed: ofBackend?.says('Programmed'),
       servable: ofModel?.says('Servable'),
@@ -328,6 +330,14 @@ describe('the endpoints of a Backend', () => {
     expect(status.healthy).toBe(says);
     expect(status.servable).toBe(`False NoRouteReady: spec.routes[0].backend: "vllm-a": ${ofModel}`);
     expect(status.listed).toBe('False NotServable: no route takes requests');
+  });
+
+  it.each([
+    ['ready in every replica', [{}, {}], 1],
+    ['not ready in a replica without an Envoy', [{}, { hasEnvoy: false }], 0],
+    ['not ready in a replica where its requests fail', [{ out: true }, {}], 0],
+  ])('make a route %s', (_about, seen, ready) => {
+    expect(statusOf(seen).routes).toEqual({ ready, total: 1, summary: `${ready}/1` });
   });
 
   it('leave a Model servable while a replica lists it on trial, and listed only while it is servable', () => {
