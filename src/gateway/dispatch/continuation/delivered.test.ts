@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { runDispatch } from '../../../../test/support/run-dispatch.ts';
-import type { AnswerEvent } from '../../../core/event.ts';
 import { choiceSizes, type DeliveredChoice, keepDelivered } from './delivered.ts';
 
 const choice = (fields: Partial<DeliveredChoice>): DeliveredChoice => ({
