@@ -16,12 +16,6 @@ function textIn(message: Readonly<Record<string, unknown>>, ...names: readonly s
   return typeof text === 'string' ? text : '';
 }
 
-/** How the spare engine was asked to help. */
-export function helpIn(asked: readonly unknown[]): 'not' | 'anew' | 'continued' {
-  if (asked.length === 0) return 'not';
-  return (asked as readonly AskedBody[]).some(isPartial) ? 'continued' : 'anew';
-}
-
 function faultOfFields(first: AskedBody, next: AskedBody): string | undefined {
   const names = new Set([...Object.keys(first), ...Object.keys(next)]);
   for (const name of names) {

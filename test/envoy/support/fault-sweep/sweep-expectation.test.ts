@@ -5,7 +5,7 @@ import { faultOfRequests } from './continuation-request.ts';
 import type { SweepAnswer } from './sweep-answer.ts';
 import { faultOfWhole } from './sweep-expectation.ts';
 import { referenceOf, sentBefore } from './sweep-reference.ts';
-import { heldOf, type Checked } from './sweep-table.ts';
+import { lostOf, type Checked } from './check-sweep.ts';
 
 const id = `chatcmpl-${'a'.repeat(24)}`;
 const identity = { id, object: 'chat.completion.chunk', created: 1_780_000_000, model: 'test/text-0' };
@@ -179,6 +179,9 @@ test('what an engine had sent before a fault is known at each event and byte', (
 
 test('a case whose fault was not met is not held', () => {
   const swept = { reference, fault: 'cut', at: 'after-headers' } as const;
-  const checked: Checked = { swept, met: true, help: 'not', fault: undefined };
-  expect(heldOf([checked, { ...checked, met: false }, { ...checked, fault: 'wrong' }])).toEqual({ held: 1, tried: 3 });
+  const checked: Checked = { swept, met: true, fault: undefined };
+  expect(lostOf([checked])).toEqual([]);
+  expect(lostOf([checked, { ...checked, met: false }])).toEqual(['text cut after-headers: the fault was not met']);
+  expect(lostOf([{ ...checked, fault: 'wrong' }])).toEqual(['text cut after-headers: wrong']);
+  expect(lostOf([])).toEqual(['nothing was tried']);
 });

@@ -1,10 +1,9 @@
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { chanceFrom } from '../../../support/chance.ts';
 import { forFile } from '../../../support/for-file.ts';
-import { checkUnseen } from './check-sweep.ts';
+import { checkUnseen, lostOf } from './check-sweep.ts';
 import { promptFaults, type SweepCase, sweepCases, type SweepFault } from './sweep-faults.ts';
 import { startSweepGateway, type SweepGateway } from './sweep-gateway.ts';
-import { createSweepReport } from './sweep-report.ts';
 import { type AskCase, runSweep } from './sweep-run.ts';
 import type { SweepShape } from './sweep-shapes.ts';
 
@@ -27,16 +26,16 @@ export async function sweep(seed: number, parts: readonly SweepPart[]): Promise<
   // Thousands of requests: a busy machine takes its time.
   vi.setConfig({ testTimeout: 240_000 });
 
-  const report = createSweepReport(seed);
-  afterAll(report.print);
   const gateway = await forFile(startSweepGateway([...new Set(parts.flatMap(({ shapes }) => shapes))]));
 
-  test.each(parts)('$title', async ({ shapes, faults = promptFaults, bytes, oneOf = 1, ask }) => {
+  test.each(parts)('$title', async ({ title, shapes, faults = promptFaults, bytes, oneOf = 1, ask }) => {
     const chance = chanceFrom(seed);
     const cases: SweepCase[] = [];
     for (const shape of shapes)
       cases.push(...sweepCases(await gateway.reference(shape), { faults, bytes, oneOf, chance }));
-    expect(report.lost(checkUnseen(await runSweep(gateway, cases, ask?.(gateway))))).toEqual([]);
+    const tried = await runSweep(gateway, cases, ask?.(gateway));
+    expect(lostOf(checkUnseen(tried)), `seed ${seed}`).toEqual([]);
+    console.log(`${title}: ${tried.length} tries`);
     await gateway.expectNothingLeft();
   });
 }
