@@ -1,8 +1,6 @@
 // @suite long
 /** The API server cut, gone, forgetful or away at the start: what was served last is served on. */
-import { createServer, connect, type Server, type Socket } from 'node:net';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -40,81 +38,6 @@ afterEach(async () => {
 const polling = { interval: 50 };
 const start = async (kubeconfig = server.kubeconfig): Promise<TestReplica> =>
   (replica = await startTestReplica({ kubeconfig, namespace, data: folder }));
-
-/** A way to the API server that can be cut: what goes over it is TLS, and none of its business. */
-async function startWire(): Promise<{
-  readonly kubeconfig: string;
-  readonly cut: () => void;
-  readonly close: () => Promise<void>;
-}> {
-  const sockets = new Set<Socket>();
-  const target = Number(new URL(server.url).port);
-  const wire: Server = createServer((near) => {
-    const far = connect(target, '127.0.0.1');
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('close', () => {
-        sockets.delete(socket);
-        near.destroy();
-        far.destroy();
-      });
-    }
-    near.pipe(far).pipe(near);
-  }).listen(0, '127.0.0.1');
-  await once(wire, 'listening');
-  const address = wire.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const kubeconfig = join(folder, 'through-the-wire');
-  writeFileSync(kubeconfig, readFileSync(server.kubeconfig, 'utf8').replace(`:${target}`, `:${port}`), { mode: 0o600 });
-  const cut = (): void => {
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    ...{ kubeconfig, cut },
-    close: async () => {
-      const closed = once(wire, 'close');
-      wire.close();
-      cut();
-      await closed;
-    },
-  };
-}
-
-test('a watch that is cut goes on where it was, and nothing in between is missed', async () => {
-  const wire = await startWire();
-  const { models, swaps, ageMs } = await start(wire.kubeconfig);
-  for (let round = 0; round < 3; round += 1) {
-    wire.cut();
-    await cluster.model(`made-${round}`);
-    await expect.poll(models, polling).toContain(`test/made-${round}`);
-  }
-  await cluster.remove('models', 'made-0');
-  await expect.poll(ageMs, polling).toBe(0);
-  // One for each Model: a cut by itself changes nothing.
-  expect(swaps()).toBe(4);
-  await replica?.close();
-  replica = undefined;
-  await wire.close();
-});
-
-test('a server that has forgotten where the watch was is asked for everything again', async () => {
-  const { models, ageMs, log } = await start();
-  await server.kill();
-  await expect.poll(ageMs, polling).toBeGreaterThan(0);
-  await server.start();
-  // Changes that no watch of ours will ever tell of.
-  await server.kill();
-  await server.start();
-  await cluster.model('made-meanwhile');
-  await cluster.merge('models', 'good', { metadata: { annotations: { 'weir.dev/waive-notice': 'true' } } });
-  await server.kill();
-  await server.compact();
-  await server.start();
-  await expect.poll(models, polling).toEqual(['test/good', 'test/made-meanwhile']);
-  await expect.poll(ageMs, polling).toBe(0);
-  expect(log().join('\n')).toMatch(/"watch":"catalog".*"msg":"watch synced"/);
-});
 
 test('an API server that is away for 30 seconds stops nothing, and its age can be seen', async () => {
   const { models, ageMs, swaps, snapshot, log } = await start();
