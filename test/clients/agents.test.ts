@@ -1,32 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { pinnedAgents } from './agents.ts';
 import type { Agent, Folders } from './clients.ts';
-import { type Installation, installPinned } from './install.ts';
-import {
-  errandOf,
-  makeFolders,
-  modelNameOf,
-  openStage,
-  removeFolders,
-  runErrand,
-  seatAt,
-  type Stage,
-} from './stage.ts';
+import { installPinned } from './install.ts';
+import { errandOf, makeFolders, modelNameOf, openStage, removeFolders, runErrand, seatAt } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
 const places = new Map<Agent, Folders>(pinnedAgents.map((agent) => [agent, makeFolders()]));
 
-let installed: Installation;
-let stage: Stage;
-beforeAll(async () => {
-  installed = await installPinned();
-  stage = await openStage(
-    Object.fromEntries([...places].map(([agent, place]) => [modelNameOf(agent), errandOf(agent, place)])),
-  );
-});
-afterAll(async () => {
-  await stage.close();
-  removeFolders();
-});
+afterAll(() => removeFolders());
+const installed = await installPinned();
+const stage = await forFile(
+  openStage(Object.fromEntries([...places].map(([agent, place]) => [modelNameOf(agent), errandOf(agent, place)]))),
+);
 
 test.each([...places].map(([agent, place]): readonly [string, Agent, Folders] => [agent.name, agent, place]))(
   '%s writes the file that its model tells it to write',

@@ -1,14 +1,15 @@
 // @suite long
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type LlamaPair, startLlamaPair } from '../support/llama-pair.ts';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { startLlamaPair } from '../support/llama-pair.ts';
 import { checkResponsesStream } from '../support/responses-stream-checker.ts';
-import { backendManifest, endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, endpointsManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { codex } from './agents.ts';
 import { installPinned } from './install.ts';
-import { type RecordingProxy, startRecordingProxy } from './recording-proxy.ts';
+import { startRecordingProxy } from './recording-proxy.ts';
 import { makeFolders, removeFolders, runClient, seatAt } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Two real engines. One is killed while the agent reads what it writes. The model is tiny and random: its text means nothing, and ends
 // by chance. So an answer is whole if its stream keeps every promise of the format up to `response.completed`, if the agent has exactly
@@ -22,42 +23,33 @@ const mostRounds = 8;
 
 const noHedging = '  hedging: {mode: Disabled}';
 
-let installed: string;
-let pair: LlamaPair;
-let weir: Weir;
-let proxy: RecordingProxy;
 /** Once an answer has so much text. */
 let whenHeard: (() => void) | undefined;
 
-beforeAll(async () => {
-  installed = (await installPinned()).npm;
-  const template = ['--chat-template-file', join(import.meta.dirname, 'strict-template.jinja')];
-  // The end of an answer is likely enough that it comes, and unlikely enough that the engine is killed before.
-  const long = ['--override-kv', `llama.context_length=int:${contextLength}`, '--logit-bias', '2+14'];
-  pair = await startLlamaPair({ parallel: 1, contextLength, extra: [...template, ...long] });
-  const [first, second] = pair.engines();
-  const manifests = {
-    'catalog.yaml': [
-      backendManifest('one', first, 'llamacpp'),
-      backendManifest('two', second, 'llamacpp'),
-      endpointsManifest('both', [first, second], 'llamacpp'),
-      modelManifest('test/routes', ['one', 'two'], noHedging),
-      modelManifest('test/endpoints', ['both'], noHedging),
-    ].join(''),
-  };
-  weir = await startWeir({ unlimited: true, manifests, env: { WEIR_RESPONSES: 'stateless' } });
-  proxy = await startRecordingProxy(weir.origin, ({ text }) => {
+afterAll(() => removeFolders());
+const installed = (await installPinned()).npm;
+const template = ['--chat-template-file', join(import.meta.dirname, 'strict-template.jinja')];
+// The end of an answer is likely enough that it comes, and unlikely enough that the engine is killed before.
+const long = ['--override-kv', `llama.context_length=int:${contextLength}`, '--logit-bias', '2+14'];
+const pair = await forFile(startLlamaPair({ parallel: 1, contextLength, extra: [...template, ...long] }));
+const [first, second] = pair.engines();
+const manifests = {
+  'catalog.yaml': [
+    backendManifest('one', first, 'llamacpp'),
+    backendManifest('two', second, 'llamacpp'),
+    endpointsManifest('both', [first, second], 'llamacpp'),
+    modelManifest('test/routes', ['one', 'two'], noHedging),
+    modelManifest('test/endpoints', ['both'], noHedging),
+  ].join(''),
+};
+const weir = await forFile(startWeir({ unlimited: true, manifests, env: { WEIR_RESPONSES: 'stateless' } }));
+const proxy = await forFile(
+  startRecordingProxy(weir.origin, ({ text }) => {
     if (text.split('event: response.output_text.delta').length > heardEvents) whenHeard?.();
-  });
-});
+  }),
+);
 beforeEach(() => {
   whenHeard = undefined;
-});
-afterAll(async () => {
-  await proxy.close();
-  await weir.close();
-  await pair.close();
-  removeFolders();
 });
 
 interface Told {

@@ -1,29 +1,23 @@
 // @suite long
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { ScriptStep } from '../programmable-engine/script.ts';
-import { startWeir, type Weir } from '../support/weir.ts';
+import { startWeir } from '../support/weir.ts';
 import { codex } from './agents.ts';
 import type { Seat } from './clients.ts';
 import { installPinned } from './install.ts';
 import { makeFolders, removeFolders, runClient, seatAt } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
-let installed: string;
-let engines: readonly [ProgrammableEngine, ProgrammableEngine];
-let weir: Weir;
-beforeAll(async () => {
-  installed = (await installPinned()).npm;
-  engines = await Promise.all([startProgrammableEngine({ name: 'first' }), startProgrammableEngine({ name: 'spare' })]);
-  weir = await startWeir({ engines, unlimited: true, env: { WEIR_RESPONSES: 'stateless' } });
-});
+afterAll(() => removeFolders());
+const installed = (await installPinned()).npm;
+const engines = await forFile(
+  Promise.all([startProgrammableEngine({ name: 'first' }), startProgrammableEngine({ name: 'spare' })] as const),
+);
+const weir = await forFile(startWeir({ engines, unlimited: true, env: { WEIR_RESPONSES: 'stateless' } }));
 beforeEach(() => engines.forEach((engine) => engine.reset()));
-afterAll(async () => {
-  await weir.close();
-  await Promise.all(engines.map((engine) => engine.close()));
-  removeFolders();
-});
 
 const run = (cmd: string): ScriptStep['call'][number] => ({
   ...{ name: 'exec_command', arguments: JSON.stringify({ cmd }) },

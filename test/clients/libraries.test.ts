@@ -1,20 +1,16 @@
 // @suite long
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { type Library, pinnedLibraries } from './clients.ts';
 import { conversation, structured } from './conversation.ts';
-import { type Installation, installPinned } from './install.ts';
-import { makeFolders, modelNameOf, openStage, removeFolders, seatAt, type Stage, talkThrough } from './stage.ts';
+import { installPinned } from './install.ts';
+import { makeFolders, modelNameOf, openStage, removeFolders, seatAt, talkThrough } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
-let installed: Installation;
-let stage: Stage;
-beforeAll(async () => {
-  installed = await installPinned();
-  stage = await openStage(Object.fromEntries(pinnedLibraries.map((library) => [modelNameOf(library), { words: 12 }])));
-});
-afterAll(async () => {
-  await stage.close();
-  removeFolders();
-});
+afterAll(() => removeFolders());
+const installed = await installPinned();
+const stage = await forFile(
+  openStage(Object.fromEntries(pinnedLibraries.map((library) => [modelNameOf(library), { words: 12 }]))),
+);
 
 const models = pinnedLibraries.map((library) => `test/${modelNameOf(library)}`);
 const official = {

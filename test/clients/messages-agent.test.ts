@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { ScriptStep } from '../programmable-engine/script.ts';
 import { claudeCode } from './agents.ts';
 import type { Seat } from './clients.ts';
-import { type Installation, installPinned } from './install.ts';
-import { makeFolders, openStage, removeFolders, runClient, seatAt, type Stage } from './stage.ts';
+import { installPinned } from './install.ts';
+import { makeFolders, openStage, removeFolders, runClient, seatAt } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
 const call = (name: string, given: object): ScriptStep['call'][number] => ({
   ...{ name, arguments: JSON.stringify(given) },
@@ -28,16 +29,11 @@ const scripts = {
   'structured-output': [{ say: '', call: [call('StructuredOutput', { harbour: 'Cork', minutes: 17 })] }, end],
 };
 
-let installed: Installation;
-let stage: Stage;
-beforeAll(async () => {
-  installed = await installPinned();
-  stage = await openStage(Object.fromEntries(Object.entries(scripts).map(([name, script]) => [name, { script }])));
-});
-afterAll(async () => {
-  await stage.close();
-  removeFolders();
-});
+afterAll(() => removeFolders());
+const installed = await installPinned();
+const stage = await forFile(
+  openStage(Object.fromEntries(Object.entries(scripts).map(([name, script]) => [name, { script }]))),
+);
 
 const line = z.object({
   type: z.string(),

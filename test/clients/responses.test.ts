@@ -1,23 +1,19 @@
 // @suite long
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { type Library, responsesLibraries } from './clients.ts';
 import { conversation, structured } from './conversation.ts';
-import { type Installation, installPinned } from './install.ts';
-import { makeFolders, modelNameOf, openStage, removeFolders, seatAt, type Stage, talkThrough } from './stage.ts';
+import { installPinned } from './install.ts';
+import { makeFolders, modelNameOf, openStage, removeFolders, seatAt, talkThrough } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
-let installed: Installation;
-let stage: Stage;
-beforeAll(async () => {
-  installed = await installPinned();
-  stage = await openStage({
+afterAll(() => removeFolders());
+const installed = await installPinned();
+const stage = await forFile(
+  openStage({
     ...Object.fromEntries(responsesLibraries.map((library) => [modelNameOf(library), { words: 12 }])),
     turns: { words: 12, reasoning: 'always' },
-  });
-});
-afterAll(async () => {
-  await stage.close();
-  removeFolders();
-});
+  }),
+);
 
 const rows = responsesLibraries.map((library): readonly [string, Library] => [
   ...([`${library.name} (${library.registry})`, library] as const),

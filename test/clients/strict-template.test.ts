@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Llama, startLlama } from '../support/llama.ts';
-import { type LedgerRow, startWeir, type Weir } from '../support/weir.ts';
+import { afterAll, expect, test } from 'vitest';
+import { startLlama } from '../support/llama.ts';
+import { type LedgerRow, startWeir } from '../support/weir.ts';
 import { claudeCode, codex, continueCli } from './agents.ts';
 import type { Agent } from './clients.ts';
-import { type Installation, installPinned } from './install.ts';
+import { installPinned } from './install.ts';
 import { makeFolders, removeFolders, runClient, seatAt } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
 // A real engine whose template refuses a system message that is not the first one, as those of many models do. The
 // coding agent that speaks messages sends one behind the user's words in every request.
@@ -35,26 +36,19 @@ spec: {engine: llamacpp, endpoint: {host: 127.0.0.1, port: ${port}, path: /v1}}
 ${model('strict/as-it-is', '{}')}
 ${model('strict/misconfigured', '{systemMessages: Anywhere}')}`;
 
-let installed: Installation;
-let llama: Llama;
-let weir: Weir;
-beforeAll(async () => {
-  installed = await installPinned();
-  const template = ['--chat-template-file', join(import.meta.dirname, 'strict-template.jinja')];
-  // The model was made for 4096 tokens, an agent's tools alone are more. Of itself it would hardly ever end an answer.
-  const long = ['--override-kv', `llama.context_length=int:${contextLength}`, '--logit-bias', '2+15'];
-  llama = await startLlama({ parallel: 1, contextLength, extra: [...template, ...long] });
-  weir = await startWeir({
+afterAll(() => removeFolders());
+const installed = await installPinned();
+const template = ['--chat-template-file', join(import.meta.dirname, 'strict-template.jinja')];
+// The model was made for 4096 tokens, an agent's tools alone are more. Of itself it would hardly ever end an answer.
+const long = ['--override-kv', `llama.context_length=int:${contextLength}`, '--logit-bias', '2+15'];
+const llama = await forFile(startLlama({ parallel: 1, contextLength, extra: [...template, ...long] }));
+const weir = await forFile(
+  startWeir({
     unlimited: true,
     manifests: { 'catalog.yaml': catalog(llama.port) },
     env: { WEIR_RESPONSES: 'stateless' },
-  });
-});
-afterAll(async () => {
-  await weir.close();
-  await llama.close();
-  removeFolders();
-});
+  }),
+);
 
 test('the engine refuses what the agents send', async () => {
   const messages = [

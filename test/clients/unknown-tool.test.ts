@@ -1,22 +1,16 @@
 // @suite long
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { pinnedLibraries } from './clients.ts';
-import { type Installation, installPinned } from './install.ts';
-import { makeFolders, openStage, removeFolders, seatAt, type Stage, talkThrough } from './stage.ts';
+import { installPinned } from './install.ts';
+import { makeFolders, openStage, removeFolders, seatAt, talkThrough } from './stage.ts';
+import { forFile } from '../support/for-file.ts';
 
 const end = 'I do not know it.';
 
-let installed: Installation;
-let stage: Stage;
-beforeAll(async () => {
-  installed = await installPinned();
-  const call = { say: '', call: [{ name: 'get_tyde', arguments: '{"harbour":"Cork"}' }] };
-  stage = await openStage({ misled: { script: [call, { say: end, call: [] }] } });
-});
-afterAll(async () => {
-  await stage.close();
-  removeFolders();
-});
+afterAll(() => removeFolders());
+const installed = await installPinned();
+const call = { say: '', call: [{ name: 'get_tyde', arguments: '{"harbour":"Cork"}' }] };
+const stage = await forFile(openStage({ misled: { script: [call, { say: end, call: [] }] } }));
 
 test('Pydantic AI gets the call of a tool that was not offered, and tells its model so', async () => {
   const library = pinnedLibraries.find(({ name }) => name === 'pydantic-ai-slim') ?? expect.fail('it is not pinned');

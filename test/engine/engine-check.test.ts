@@ -1,23 +1,18 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { type Llama, startLlama } from '../support/llama.ts';
+import { startLlama } from '../support/llama.ts';
 import { runWeir } from '../support/run-weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Whether `weir engine check` is right about a real llama-server (docs/engines/llamacpp.md).
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-check-'));
-let llama: Llama;
-beforeAll(async () => {
-  // With one slot it makes one answer for a request.
-  llama = await startLlama({ parallel: 1 });
-});
-afterAll(async () => {
-  await llama.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
+// With one slot it makes one answer for a request.
+const llama = await forFile(startLlama({ parallel: 1 }));
 
 interface Report {
   readonly good: boolean;

@@ -2,43 +2,31 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { shapePath, type AnswerShape } from '../../bench/answers.ts';
 import { chatRequest, expectedOf } from '../../bench/chat-request.ts';
 import type { Address } from '../../bench/caller.ts';
-import { startEngines, type EngineProcesses } from '../../bench/engine-processes.ts';
+import { startEngines } from '../../bench/engine-processes.ts';
 import { type HeldStreams, holdStreams } from '../../bench/held-streams.ts';
-import { openLoadPool, type LoadPool } from '../../bench/load-pool.ts';
+import { openLoadPool } from '../../bench/load-pool.ts';
 import { type Arrival, type LoadResult, percentileMs } from '../../bench/load.ts';
-import { startPlainEnvoy, type PlainEnvoy } from '../../bench/plain-envoy.ts';
+import { startPlainEnvoy } from '../../bench/plain-envoy.ts';
 import { cpuMs } from '../../bench/process-usage.ts';
 import { findEnvoy } from '../../src/programs/local/find-envoy.ts';
 import { untilHolds } from '../support/until-holds.ts';
+import { forFile } from '../support/for-file.ts';
 
 const burst: AnswerShape = { chunks: 100, pace: { kind: 'burst', writes: 4 }, reasoningChunks: 10 };
 const apart: AnswerShape = { chunks: 20, pace: { kind: 'apart', gapMs: 10 }, reasoningChunks: 0 };
 const slow: AnswerShape = { chunks: 20, pace: { kind: 'apart', gapMs: 5_000 }, reasoningChunks: 0 };
 const closed: Arrival = { kind: 'closed', connections: 8 };
 
-let folder: string;
-let engines: EngineProcesses;
-let envoy: PlainEnvoy;
-let pool: LoadPool;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'weir-'));
-  engines = await startEngines(1);
-  const binary = await findEnvoy({ env: process.env, report: () => {} });
-  envoy = await startPlainEnvoy({ binary, folder, upstreamPorts: [engines.port], concurrency: 1 });
-  pool = openLoadPool(2);
-});
-
-afterAll(async () => {
-  await pool?.close();
-  await envoy?.stop();
-  await engines?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = await mkdtemp(join(tmpdir(), 'weir-'));
+const engines = await forFile(startEngines(1));
+const binary = await findEnvoy({ env: process.env, report: () => {} });
+const envoy = await forFile(startPlainEnvoy({ binary, folder, upstreamPorts: [engines.port], concurrency: 1 }));
+const pool = await forFile(openLoadPool(2));
 
 interface Offer {
   readonly shape: AnswerShape;

@@ -1,14 +1,15 @@
 // @suite long
 /** A backend that is no good beside a healthy one: no request fails for it, and few wait for it. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type Caller, http2Caller } from './support/caller.ts';
+import { http2Caller } from './support/caller.ts';
 import { type BadBackend, type BadKind, badBackends } from './support/chaos/bad-backends.ts';
 import { type LoadRun, runLoad } from './support/chaos/load-run.ts';
 import { quantile } from '../support/quantile.ts';
 import { expectNothingLeft } from './support/chaos/nothing-left.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 const usual = { reasoning: 'never', words: 4, deltaTokens: 8, firstTokenDelayMs: 150, tokenDelayMs: 5 } as const;
 const requests = 1000;
@@ -26,12 +27,6 @@ const groups: readonly (readonly BadKind[])[] = [
 ];
 const kinds = groups.flat();
 
-/** Healthy alone, bad and healthy: each gateway has its own, so that neither learns from the other or lends it its budget. */
-let engines: readonly ProgrammableEngine[];
-let bad: ReadonlyMap<BadKind, BadBackend>;
-let weirs: readonly Weir[];
-let callers: readonly Caller[];
-
 /** Each try has routes of its own, of which the gateway knows nothing yet. */
 const nameOf = (kind: string, attempt: number): string => `${kind.replaceAll(/\W+/g, '-').toLowerCase()}-${attempt}`;
 
@@ -44,29 +39,30 @@ async function startGateway(manifests: readonly string[]): Promise<Weir> {
   return startWeir({ engines, env, manifests: { 'catalog.yaml': manifests.join('') } });
 }
 
-beforeAll(async () => {
-  engines = await Promise.all(
-    ['alpha', 'beta', 'gamma'].map((name) => startProgrammableEngine({ name, behaviour: usual })),
-  );
-  const [alpha, beta, gamma] = engines.map((engine, index) => backendManifest(`healthy-${index}`, engine));
-  bad = new Map(await Promise.all(kinds.map(async (kind) => [kind, await badBackends[kind](usual)] as const)));
-  const mixed = [...bad].flatMap(([kind, backend]) =>
-    Array.from({ length: tries }, (_, attempt) => nameOf(kind, attempt)).flatMap((name) => [
-      backendManifest(name, backend),
-      evenModel(name, [name, 'healthy-2']),
-    ]),
-  );
-  weirs = await Promise.all([
+afterAll(() => Promise.all([...engines, ...bad.values()].map((engine) => engine.close())));
+/** Healthy alone, bad and healthy: each gateway has its own, so that neither learns from the other or lends it its budget. */
+const engines: readonly ProgrammableEngine[] = await Promise.all(
+  ['alpha', 'beta', 'gamma'].map((name) => startProgrammableEngine({ name, behaviour: usual })),
+);
+const [alpha, beta, gamma] = engines.map((engine, index) => backendManifest(`healthy-${index}`, engine));
+const bad: ReadonlyMap<BadKind, BadBackend> = new Map(
+  await Promise.all(kinds.map(async (kind) => [kind, await badBackends[kind](usual)] as const)),
+);
+const mixed = [...bad].flatMap(([kind, backend]) =>
+  Array.from({ length: tries }, (_, attempt) => nameOf(kind, attempt)).flatMap((name) => [
+    backendManifest(name, backend),
+    evenModel(name, [name, 'healthy-2']),
+  ]),
+);
+const weirs = await forFile(
+  Promise.all([
     startGateway([alpha ?? '', beta ?? '', evenModel('healthy', ['healthy-0', 'healthy-1'])]),
     startGateway([gamma ?? '', ...mixed]),
-  ]);
-  callers = await Promise.all(weirs.map(async (weir) => http2Caller({ ...weir, key: await roomyKey(weir) })));
-});
-afterAll(async () => {
-  await Promise.all(callers.map((caller) => caller.close()));
-  await Promise.all(weirs.map((weir) => weir.close()));
-  await Promise.all([...engines, ...bad.values()].map((engine) => engine.close()));
-});
+  ]),
+);
+const callers = await forFile(
+  Promise.all(weirs.map(async (weir) => http2Caller({ ...weir, key: await roomyKey(weir) }))),
+);
 
 /** Besides the first ones. */
 const learned = ({ samples }: LoadRun) => samples.slice(learning);

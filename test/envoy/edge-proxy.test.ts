@@ -7,21 +7,16 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { selfSigned } from '../support/self-signed.ts';
-import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
-import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
+import { startEnvoy } from './support/envoy.ts';
+import { at, clustersOf } from './support/give-clusters.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Made for tests: for engine.example, its own authority.
 const folder = join(import.meta.dirname, 'support', 'tls');
 
-let envoy: TestEnvoy;
-let clusters: ClustersOfEnvoy;
-let ca: string;
-let secure: Server;
-let plain: Server;
-let proxy: Server;
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 /** What the proxy was asked: the target, and the credentials. */
 let asked: (readonly [string | undefined, string | undefined])[] = [];
@@ -34,50 +29,45 @@ async function listen(server: Server): Promise<void> {
   await once(server, 'listening');
 }
 
-beforeAll(async () => {
-  ca = await readFile(join(folder, 'certificate.pem'), 'utf8');
-  const key = await readFile(join(folder, 'key.pem'), 'utf8');
-  envoy = await startEnvoy();
-  clusters = await clustersOf(envoy);
-  const answer = (who: string) => (incoming: IncomingMessage, response: { end: (text: string) => void }) => {
-    received.push(`${incoming.headers.host} ${incoming.url}`);
-    response.end(who);
-  };
-  plain = createServer(answer('plain'));
-  const shown = { ca: selfSigned.certificate, requestCert: true, rejectUnauthorized: false };
-  secure = createTlsServer({ cert: ca, key, ...shown }, (incoming, response) => {
-    received.push(`${incoming.headers.host} ${incoming.url}`);
-    const { authorized } = incoming.socket as TLSSocket;
-    response.end(authorized ? 'known' : 'stranger');
-  });
-  proxy = createServer().on('connect', (incoming: IncomingMessage, socket) => {
-    asked.push([incoming.url, incoming.headers['proxy-authorization']]);
-    socket.on('error', () => undefined);
-    if (refuses) return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n');
-    // The names are the proxy's to resolve: all of them are this machine.
-    const upstream = connect(Number(incoming.url?.split(':').at(-1)), '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      socket.pipe(upstream).pipe(socket);
-    });
-    upstream.on('error', () => socket.destroy()).on('close', () => socket.destroy());
-    return void socket.on('close', () => upstream.destroy());
-  });
-  await Promise.all([plain, secure, proxy].map(listen));
+afterAll(async () => {
+  for (const server of [plain, secure, proxy]) {
+    server.closeAllConnections();
+    server.close();
+  }
 });
+const ca = await readFile(join(folder, 'certificate.pem'), 'utf8');
+const key = await readFile(join(folder, 'key.pem'), 'utf8');
+const envoy = await forFile(startEnvoy());
+const clusters = await forFile(clustersOf(envoy));
+const answer = (who: string) => (incoming: IncomingMessage, response: { end: (text: string) => void }) => {
+  received.push(`${incoming.headers.host} ${incoming.url}`);
+  response.end(who);
+};
+const plain = createServer(answer('plain'));
+const shown = { ca: selfSigned.certificate, requestCert: true, rejectUnauthorized: false };
+const secure = createTlsServer({ cert: ca, key, ...shown }, (incoming, response) => {
+  received.push(`${incoming.headers.host} ${incoming.url}`);
+  const { authorized } = incoming.socket as TLSSocket;
+  response.end(authorized ? 'known' : 'stranger');
+});
+const proxy = createServer().on('connect', (incoming: IncomingMessage, socket) => {
+  asked.push([incoming.url, incoming.headers['proxy-authorization']]);
+  socket.on('error', () => undefined);
+  if (refuses) return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n');
+  // The names are the proxy's to resolve: all of them are this machine.
+  const upstream = connect(Number(incoming.url?.split(':').at(-1)), '127.0.0.1', () => {
+    socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+    socket.pipe(upstream).pipe(socket);
+  });
+  upstream.on('error', () => socket.destroy()).on('close', () => socket.destroy());
+  return void socket.on('close', () => upstream.destroy());
+});
+await Promise.all([plain, secure, proxy].map(listen));
 
 beforeEach(() => {
   asked = [];
   received = [];
   refuses = false;
-});
-
-afterAll(async () => {
-  await clusters.close();
-  await envoy.stop();
-  for (const server of [plain, secure, proxy]) {
-    server.closeAllConnections();
-    server.close();
-  }
 });
 
 /** The answer of an endpoint of a cluster, or why there is none. */

@@ -1,8 +1,9 @@
 // @suite alone
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { endpointsManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Backends of two endpoints each. Both engines report that they are idle, until the first one answers as its backend's name says.
 
@@ -36,22 +37,14 @@ interface TestBackend {
   readonly answered: (times: number) => Promise<void>;
 }
 
-let weir: Weir;
-let backends: readonly TestBackend[];
-
-beforeAll(async () => {
-  backends = await Promise.all(kinds.map(startBackend));
-  const manifests = backends.flatMap(({ kind, engines }) => [
-    endpointsManifest(`backend-${kind}`, engines),
-    modelManifest(`test/${kind}`, [`backend-${kind}`], '  hedging: {mode: Disabled}'),
-  ]);
-  const engines = backends.flatMap((backend) => backend.engines);
-  weir = await startWeir({ engines, manifests: { 'catalog.yaml': manifests.join('') }, unlimited: true });
-});
-afterAll(async () => {
-  await weir.close();
-  await Promise.all(backends.flatMap(({ engines }) => engines.map((engine) => engine.close())));
-});
+afterAll(() => Promise.all(backends.flatMap(({ engines }) => engines.map((engine) => engine.close()))));
+const backends: readonly TestBackend[] = await Promise.all(kinds.map(startBackend));
+const manifests = backends.flatMap(({ kind, engines }) => [
+  endpointsManifest(`backend-${kind}`, engines),
+  modelManifest(`test/${kind}`, [`backend-${kind}`], '  hedging: {mode: Disabled}'),
+]);
+const engines = backends.flatMap((backend) => backend.engines);
+const weir = await forFile(startWeir({ engines, manifests: { 'catalog.yaml': manifests.join('') }, unlimited: true }));
 
 async function startBackend(kind: string): Promise<TestBackend> {
   let isTurned = false;

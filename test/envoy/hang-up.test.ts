@@ -1,45 +1,40 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { writeEngineTokenizer } from './support/fault-sweep/engine-tokenizer.ts';
 import { putTogether } from './support/put-together.ts';
-import { backendManifest, type LedgerRow, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, type LedgerRow, modelManifest, startWeir } from '../support/weir.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Whoever always hangs up just before the usage chunk has had all of the answer. He pays for it, whoever counts.
 
-let engine: ProgrammableEngine;
-let weir: Weir;
 let caller: Caller;
 const tokenizers = mkdtempSync(join(tmpdir(), 'weir-tokenizers-'));
 
-beforeAll(async () => {
-  writeEngineTokenizer(tokenizers, 'demo');
-  engine = await startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
-  const catalog = [
-    ...[backendManifest('running', engine), backendManifest('at-the-end', engine, 'llamacpp')],
-    modelManifest('test/running', ['running']),
-    modelManifest('test/tokenizer', ['at-the-end'], '  tokenizer: {path: demo}'),
-    modelManifest('test/nobody', ['at-the-end']),
-  ];
-  weir = await startWeir({
+afterAll(() => rmSync(tokenizers, { recursive: true }));
+writeEngineTokenizer(tokenizers, 'demo');
+const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }));
+const catalog = [
+  ...[backendManifest('running', engine), backendManifest('at-the-end', engine, 'llamacpp')],
+  modelManifest('test/running', ['running']),
+  modelManifest('test/tokenizer', ['at-the-end'], '  tokenizer: {path: demo}'),
+  modelManifest('test/nobody', ['at-the-end']),
+];
+const weir = await forFile(
+  startWeir({
     ...{ manifests: { 'catalog.yaml': catalog.join('') }, unlimited: true },
     env: { WEIR_TOKENIZERS: tokenizers },
-  });
-});
+  }),
+);
 beforeEach(() => {
   engine.reset();
   caller = http1Caller(weir);
 });
 afterEach(() => caller.close());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-  rmSync(tokenizers, { recursive: true });
-});
 
 const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
 const text = 'Water finds its own level in the end';

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type EngineCall, type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, endpointsManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { liveCatalog } from './support/live-catalog.ts';
+import { forFile } from '../support/for-file.ts';
 
 /** What an engine answers to its health check and to chats. */
 interface Mood {
@@ -18,7 +19,6 @@ type Name = (typeof names)[number];
 
 const moods = new Map<Name, Mood>();
 const engines = new Map<Name, FakeEngine>();
-let weir: Weir;
 
 const answer = {
   choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
@@ -45,12 +45,15 @@ const engine = (name: Name): FakeEngine => {
   return found;
 };
 
-beforeAll(async () => {
-  for (const name of names) engines.set(name, await startFakeEngine((call) => reply(call, moodOf(name))));
-  moodOf('locked').health = 401;
-  const check = ', healthCheck: {path: /health, intervalSeconds: 1}}';
-  const checked = (manifest: string): string => manifest.replace(/\}(?=\n---)/, check);
-  weir = await startWeir({
+afterAll(async () => {
+  for (const one of engines.values()) await one.close();
+});
+for (const name of names) engines.set(name, await startFakeEngine((call) => reply(call, moodOf(name))));
+moodOf('locked').health = 401;
+const check = ', healthCheck: {path: /health, intervalSeconds: 1}}';
+const checked = (manifest: string): string => manifest.replace(/\}(?=\n---)/, check);
+const weir = await forFile(
+  startWeir({
     manifests: {
       'catalog.yaml': [
         checked(backendManifest('checked', engine('checked'))),
@@ -65,14 +68,10 @@ beforeAll(async () => {
         modelManifest('test/broken', ['broken']),
       ].join(''),
     },
-  });
-});
+  }),
+);
 beforeEach(() => {
   for (const name of names) Object.assign(moodOf(name), { health: name === 'locked' ? 401 : 200, chat: 200 });
-});
-afterAll(async () => {
-  await weir.close();
-  for (const one of engines.values()) await one.close();
 });
 
 const polling = { interval: 200 };

@@ -4,12 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { quantile } from '../support/quantile.ts';
 import { stuckAfterMs } from '../support/stuck-after.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-import { type SpawnedEngine, spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
+import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
+import { spawnProgrammableEngine } from './support/spawn-programmable-engine.ts';
 import { startYardstick } from './support/yardstick.ts';
+import { forFile } from '../support/for-file.ts';
 
 // Whoever sends and serves the large bodies is another process: this one measures the small ones.
 
@@ -17,34 +18,25 @@ const limitBytes = 33_554_432;
 const folder = mkdtempSync(join(tmpdir(), 'weir-large-'));
 const file = join(folder, 'body.json');
 
-let small: SpawnedEngine;
-let large: SpawnedEngine;
-let weir: Weir;
-
-beforeAll(async () => {
-  const unlimited = { contextLength: 1_000_000_000 };
-  small = await spawnProgrammableEngine(unlimited);
-  large = await spawnProgrammableEngine(unlimited);
-  const counted = modelManifest('test/counted', ['small'], '  tokenizer: {path: chatml}');
-  const catalog = [
-    backendManifest('small', small),
-    backendManifest('large', large),
-    modelManifest('test/model', ['small']),
-    modelManifest('test/large', ['large']),
-    counted.replace('contextLength: 131072', 'contextLength: 4096'),
-  ];
-  weir = await startWeir({
+afterAll(() => rmSync(folder, { recursive: true }));
+const unlimited = { contextLength: 1_000_000_000 };
+const small = await forFile(spawnProgrammableEngine(unlimited));
+const large = await forFile(spawnProgrammableEngine(unlimited));
+const counted = modelManifest('test/counted', ['small'], '  tokenizer: {path: chatml}');
+const catalog = [
+  backendManifest('small', small),
+  backendManifest('large', large),
+  modelManifest('test/model', ['small']),
+  modelManifest('test/large', ['large']),
+  counted.replace('contextLength: 131072', 'contextLength: 4096'),
+];
+const weir = await forFile(
+  startWeir({
     manifests: { 'catalog.yaml': catalog.join('') },
     env: { WEIR_TOKENIZERS: join(import.meta.dirname, '..', 'golden', 'tokens') },
     unlimited: true,
-  });
-});
-afterAll(async () => {
-  await weir.close();
-  await small.close();
-  await large.close();
-  rmSync(folder, { recursive: true });
-});
+  }),
+);
 
 /** Sends the file with curl: its status, and how long it took. */
 async function post(): Promise<{ readonly status: number; readonly seconds: number }> {

@@ -1,14 +1,15 @@
 // @suite alone
 /** One endpoint of eight that is no good: no request fails for it, hardly one waits for it, and it is back soon when it is well. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { endpointsManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { type Caller, http2Caller } from './support/caller.ts';
 import { type LoadRun, runLoad } from './support/chaos/load-run.ts';
 import { expectNothingLeft } from './support/chaos/nothing-left.ts';
+import { forFile } from '../support/for-file.ts';
 
 const usual = { reasoning: 'never', words: 4, deltaTokens: 8, firstTokenDelayMs: 150, tokenDelayMs: 5 } as const;
 /**
@@ -55,15 +56,6 @@ const groups: readonly (readonly Kind[])[] = [
 const kinds = groups.flat();
 const nameOf = (kind: string): string => kind.replaceAll(' ', '-');
 
-/** The endpoint of each kind, and the seven that all kinds share. */
-let bad: Map<Kind, ProgrammableEngine>;
-let well: readonly ProgrammableEngine[];
-let calmEngines: readonly ProgrammableEngine[];
-let weir: Weir;
-let calm: Weir;
-let caller: Caller;
-let calmCaller: Caller;
-
 const start = (count: number, name: string): Promise<ProgrammableEngine[]> =>
   Promise.all(
     Array.from({ length: count }, (_, index) =>
@@ -77,31 +69,32 @@ const modelOn = (name: string, engines: readonly ProgrammableEngine[]): string =
 
 const env = { WEIR_IDLE_SECONDS: '2' };
 
-beforeAll(async () => {
-  const [badOnes, ...others] = await Promise.all([start(kinds.length, 'bad'), start(7, 'well'), start(8, 'calm')]);
-  [well, calmEngines] = others;
-  bad = new Map(kinds.map((kind, index) => [kind, badOnes[index] ?? expect.fail('an engine')]));
-  const manifests = [...bad].map(([kind, engine]) => modelOn(nameOf(kind), [engine, ...well]));
-  [weir, calm] = await Promise.all([
+afterAll(() => Promise.all([...bad.values(), ...well, ...calmEngines].map((engine) => engine.close())));
+const [badOnes, ...others] = await Promise.all([start(kinds.length, 'bad'), start(7, 'well'), start(8, 'calm')]);
+const [well, calmEngines] = others;
+/** The endpoint of each kind, and the seven that all kinds share. */
+const bad: Map<Kind, ProgrammableEngine> = new Map(
+  kinds.map((kind, index) => [kind, badOnes[index] ?? expect.fail('an engine')]),
+);
+const manifests = [...bad].map(([kind, engine]) => modelOn(nameOf(kind), [engine, ...well]));
+const [weir, calm] = await forFile(
+  Promise.all([
     startWeir({ env, engines: [...bad.values(), ...well], manifests: { 'catalog.yaml': manifests.join('') } }),
     startWeir({ env, engines: calmEngines, manifests: { 'catalog.yaml': modelOn('healthy', calmEngines) } }),
-  ]);
-  [caller, calmCaller] = await Promise.all(
+  ]),
+);
+const [caller, calmCaller] = await forFile(
+  Promise.all(
     [weir, calm].map(async (one) => http2Caller({ ...one, key: await roomyKey(one) })) as [
       Promise<Caller>,
       Promise<Caller>,
     ],
-  );
-  await Promise.all([
-    ...kinds.map((kind) => runLoad({ ...learning, caller, model: `test/${nameOf(kind)}` })),
-    runLoad({ ...learning, caller: calmCaller, model: 'test/healthy' }),
-  ]);
-});
-afterAll(async () => {
-  await Promise.all([caller, calmCaller].map((one) => one.close()));
-  await Promise.all([weir, calm].map((one) => one.close()));
-  await Promise.all([...bad.values(), ...well, ...calmEngines].map((engine) => engine.close()));
-});
+  ),
+);
+await Promise.all([
+  ...kinds.map((kind) => runLoad({ ...learning, caller, model: `test/${nameOf(kind)}` })),
+  runLoad({ ...learning, caller: calmCaller, model: 'test/healthy' }),
+]);
 
 /** The wait that one in a hundred exceeds: for a stream's first byte, for JSON's end. */
 function p99({ samples }: LoadRun): { readonly stream: number; readonly json: number } {

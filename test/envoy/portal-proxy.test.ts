@@ -6,31 +6,24 @@ import { connect as connectTls } from 'node:tls';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type PlainEnvoy, startPlainEnvoy } from '../../bench/plain-envoy.ts';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startPlainEnvoy } from '../../bench/plain-envoy.ts';
 import { findEnvoy } from '../../src/programs/local/find-envoy.ts';
 import { selfSigned } from '../support/self-signed.ts';
-import { type PortalProcess, startPortalProcess } from './support/hostile-portal/portal-process.ts';
+import { startPortalProcess } from './support/hostile-portal/portal-process.ts';
+import { forFile } from '../support/for-file.ts';
 
 // A real proxy that ends TLS in front of a portal: what docs/portal.md, "TLS and a proxy in front", says.
 
-let folder: string;
-let portal: PortalProcess;
-let proxy: PlainEnvoy;
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'weir-portal-proxy-'));
-  portal = await startPortalProcess(1, { WEIR_ADMIN_TRUSTED_HOPS: '1' });
-  proxy = await startPlainEnvoy({
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = mkdtempSync(join(tmpdir(), 'weir-portal-proxy-'));
+const portal = await forFile(startPortalProcess(1, { WEIR_ADMIN_TRUSTED_HOPS: '1' }));
+const proxy = await forFile(
+  startPlainEnvoy({
     ...{ binary: await findEnvoy({ env: process.env, report: () => undefined }), folder },
     ...{ upstreamPorts: [portal.target.port], concurrency: 1, tls: selfSigned },
-  });
-});
-afterAll(async () => {
-  await proxy.stop();
-  await portal.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+  }),
+);
 
 interface Answer {
   readonly status: number | undefined;
