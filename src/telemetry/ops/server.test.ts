@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { internalToken } from '../../core/internal-token.ts';
@@ -128,7 +129,13 @@ describe('the ops server', () => {
     };
     const ops = await startOps({ ...options, clock, metrics });
     await get(ops.port, '/metrics');
+    let arrived = 0;
+    const countArrival = () => void (arrived += 1);
+    subscribe('http.server.request.start', countArrival);
     const inPause = Array.from({ length: 30 }, () => get(ops.port, '/metrics'));
+    // One that arrives after the pause would wait for the end of the next.
+    await expect.poll(() => arrived).toBe(30);
+    unsubscribe('http.server.request.start', countArrival);
     await expect.poll(clock.armed).toBe(1);
     expect(renderings).toBe(1);
     clock.advance(90);
