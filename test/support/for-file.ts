@@ -12,7 +12,7 @@ const closerOf =
 
 /**
  * Opens what all tests of a file share. It is closed after the last test, the last opened first. If it cannot be opened, what was opened before
- * is closed at once, because a file that does not load has no last test.
+ * is closed at once, because a file that does not load has no last test. Not for a file whose tests may all be skipped: it has none, either.
  */
 export async function forFile<Opened extends Closable | readonly Closable[]>(
   opening: Opened | Promise<Opened>,
