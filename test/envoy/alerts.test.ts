@@ -1,4 +1,5 @@
 // @suite long
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
@@ -9,6 +10,7 @@ import { alerts } from '../../scripts/monitoring/alerts.ts';
 import { type ProgrammableEngine, startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { prometheusBuildMs } from '../support/find-prometheus.ts';
 import { freePort } from '../support/free-port.ts';
+import { holdConnections } from '../support/held-connections.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { chat, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
@@ -16,17 +18,12 @@ import { startValkey } from '../support/valkey.ts';
 import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { http2Caller } from './support/caller.ts';
 import { damageLedger } from './support/damage-ledger.ts';
-import { startPrometheus, type TestPrometheus } from './support/monitoring/start-prometheus.ts';
+import { alertsOfCluster, startPrometheus, type TestPrometheus } from './support/monitoring/start-prometheus.ts';
 import { engineCertificates } from './support/sabotages/engine-certificates.ts';
 import { mountSmallDisk } from './support/small-disk.ts';
 
 // Every alert of one machine fires in a real Prometheus, from the figures of a gateway that really is so.
 
-/** They need a cluster, an hour, or a fault that no test makes yet: monitoring.test.ts has their figures. */
-const elsewhere = [
-  ...['WeirLedgerSlow', 'WeirRetentionStuck', 'WeirCatalogOld', 'WeirNoLeader', 'WeirEnvoyDoesNotFollow'],
-  'WeirFilesFilling',
-];
 const fired = new Set<string>();
 let prometheus: TestPrometheus;
 let engine: ProgrammableEngine;
@@ -161,6 +158,19 @@ test('Valkey away, one dead replica of three, and no database', async () => {
   await server.start();
 });
 
+test('a database in which another program holds a lock', async () => {
+  const server = await startPostgres();
+  closers.push(server.close, removeStarts);
+  const database = await server.database('accounts');
+  const env = { WEIR_DATABASE_URL: database };
+  const gateway = await start(['--manifests', folderWith(oneEngine())], { env });
+  await expectScraped('slow', [gateway.opsUrl]);
+  expect(await demo(gateway)).toBe(200);
+  await expectFiring('slow', ['WeirLedgerSlow'], () =>
+    Promise.all([demo(gateway), server.query('begin; lock table requests; select pg_sleep(2); commit', database)]),
+  );
+});
+
 test('a full disk', async ({ skip }) => {
   const data = newDataFolder();
   const disk = mountSmallDisk(data, 64 * 1024);
@@ -206,6 +216,18 @@ test('few files for many streams', async () => {
   const answers = Array.from({ length: 420 }, () => caller.open(slow).answer.catch(() => undefined));
   await expectFiring('files', ['WeirOverloaded']);
   await Promise.all(answers);
+});
+
+test('a service that may have few files open, and strangers on its ops port', async () => {
+  const weir = await startWeir({ engines: [engine], env: { WEIR_OPS_PORT: String(await freePort()) } });
+  closers.push(weir.close);
+  // A service that is started again has the limit of its supervisor, and Envoy keeps the one that it had.
+  execFileSync('prlimit', ['--pid', String(weir.supervisor.pid), '--nofile=64:64']);
+  process.kill(weir.pid('service'), 'SIGKILL');
+  await expectScraped('strangers', [weir.opsUrl]);
+  const held = await holdConnections(Number(new URL(weir.opsUrl).port), 8, (index) => `127.0.1.${index + 1}`);
+  closers.push(held.release);
+  await expectFiring('strangers', ['WeirFilesFilling']);
 });
 
 test('an expired certificate of the edge', async () => {
@@ -255,5 +277,5 @@ test('money that runs out, and a receiver that does not accept', async () => {
 
 test('none was left out', () => {
   const names = alerts.map(({ name }) => name);
-  expect(names.filter((name) => !fired.has(name))).toEqual(elsewhere);
+  expect(names.filter((name) => !fired.has(name))).toEqual(alertsOfCluster);
 });

@@ -9,6 +9,9 @@ import { findPrometheus } from '../../../support/find-prometheus.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { untilHolds } from '../../../support/until-holds.ts';
 
+/** Alerts that need a cluster, or minutes, in the order of the rules: test/kube/alerts.test.ts fires them, test/envoy/alerts.test.ts all others. */
+export const alertsOfCluster = ['WeirRetentionStuck', 'WeirCatalogOld', 'WeirNoLeader', 'WeirEnvoyDoesNotFollow'];
+
 export interface Sample {
   readonly metric: Readonly<Record<string, string>>;
 }
