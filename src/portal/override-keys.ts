@@ -1,52 +1,104 @@
-import { DatabaseDown } from '../books/core/administration.ts';
-import { every } from '../core/clock.ts';
+import * as z from 'zod';
+import { actorKinds, DatabaseDown } from '../books/core/administration.ts';
+import { every, waitFor } from '../core/clock.ts';
+import { keyBlockSchema } from '../core/key-block.ts';
 import type { Overridden, Override, Portal } from './portal.ts';
 
 const retryMs = 2_000;
+/** How long the database may take before the services hold a status for it. */
+const patienceMs = 500;
 const maxWaiting = 1_000;
+
+/** What waits for the database, as it is kept over a restart. */
+export const waitingOverrides = z.array(
+  keyBlockSchema.pick({ keyId: true, status: true }).extend({
+    by: z.object({ actor: z.object({ kind: z.enum(actorKinds), name: z.string() }), now: z.int() }),
+  }),
+);
+
+interface Waiting {
+  readonly one: Override;
+  /** Receives why the database refuses it, while the caller waits. */
+  refuse: ((error: Error) => void) | undefined;
+}
+
+interface OverrideParts extends Pick<Portal, 'store' | 'services' | 'clock' | 'log'> {
+  /** Keeps what waits for the database. `read`: undefined, if there is nothing that can be read. */
+  readonly kept: {
+    readonly read: () => Promise<z.output<typeof waitingOverrides> | undefined>;
+    readonly replace: (text: string) => Promise<void>;
+  };
+}
 
 /**
  * Sets the status of keys in an emergency, also of keys that an object declares. While the database is down, the services
- * hold the status in their memory, and it is written with its author and its time when the database is back.
+ * hold the status in their memory, and it is written with its author and its time when the database is back, by the next
+ * portal if this one ends.
  */
-export function createKeyOverrides({
-  store,
-  services,
-  clock,
-  log,
-}: Pick<Portal, 'store' | 'services' | 'clock' | 'log'>) {
-  const waiting = new Map<string, Override>();
+export async function createKeyOverrides({ store, services, clock, log, kept }: OverrideParts) {
+  /** The oldest one first. Each is a change of its own, so that the audit trail has all of them. */
+  const waiting: Waiting[] = ((await kept.read()) ?? []).map((one) => ({ one, refuse: undefined }));
+  let isKept = waiting.length > 0;
+  let keeping = Promise.resolve();
+  let flushing: Promise<void> | undefined;
 
-  async function write({ keyId, status, by }: Override): Promise<boolean> {
+  async function replace(): Promise<void> {
     try {
-      await store.changeKey(keyId, { status, override: true }, by);
-      return true;
-    } catch (error) {
-      if (error instanceof DatabaseDown) return false;
-      throw error;
+      await kept.replace(JSON.stringify(waiting.map(({ one }) => one)));
+    } catch (err) {
+      log.error({ err }, 'a restart of the portal would lose the statuses of keys that wait for the database');
     }
+  }
+  /** One write at a time. */
+  function keep(): Promise<void> {
+    isKept = true;
+    return (keeping = keeping.then(replace));
   }
 
   async function writeWaiting(): Promise<void> {
-    for (const [id, one] of waiting) {
+    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+      const { keyId, status, by } = next.one;
       try {
-        if (!(await write(one))) return;
+        await store.changeKey(keyId, { status, override: true }, by);
       } catch (err) {
-        log.error({ err, keyId: id, status: one.status }, 'a status that was set during an outage cannot be stored');
+        if (err instanceof DatabaseDown) return;
+        if (next.refuse === undefined || !(err instanceof Error)) {
+          log.error({ err, keyId, status }, 'a status that was set during an outage cannot be stored');
+        } else next.refuse(err);
       }
-      if (waiting.get(id) === one) waiting.delete(id);
+      waiting.shift();
+      if (isKept) await keep();
     }
   }
+  const flush = (): Promise<void> => (flushing ??= writeWaiting().finally(() => (flushing = undefined)));
 
-  const close = every(clock, retryMs, writeWaiting);
+  const hold = ({ keyId, status, by }: Override) => services.blockKey({ keyId, status, at: by.now });
+
+  const close = every(clock, retryMs, async () => {
+    await inTime(flush(), clock);
+    // A service that has started meanwhile, or that did not answer, does not know it.
+    for (const { one } of [...waiting]) await hold(one);
+  });
   return {
     override: async (one: Override): Promise<Overridden> => {
-      if (await write(one)) return { isStored: true, services: [] };
-      const { keyId, status, by } = one;
-      const answers = await services.blockKey({ keyId, status, at: by.now });
-      if (waiting.size < maxWaiting) waiting.set(keyId, one);
+      let refused: Error | undefined;
+      const own: Waiting = { one, refuse: (error) => (refused = error) };
+      const hasRoom = waiting.length < maxWaiting;
+      if (hasRoom) waiting.push(own);
+      await inTime(flush(), clock);
+      own.refuse = undefined;
+      if (refused !== undefined) throw refused;
+      if (hasRoom && !waiting.includes(own)) return { isStored: true, services: [] };
+      const [answers] = await Promise.all([hold(one), inTime(keep(), clock)]);
       return { isStored: false, services: answers.services };
     },
     close,
   };
+}
+
+/** Resolves with the work, or earlier: a database that has just been stopped, or a busy disk, may not answer for seconds. */
+async function inTime(work: Promise<void>, clock: Portal['clock']): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([work, waitFor(patienceMs, { clock, signal: over.signal })]);
+  over.abort();
 }

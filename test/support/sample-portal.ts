@@ -94,7 +94,8 @@ export async function samplePortal(
   const logLevel = { current: () => level, set: (next: LogLevel) => void (level = next) };
   const events = createEventHub(clock);
   onTestFinished(() => events.close());
-  const overrides = createKeyOverrides({ store: accounts, services, clock, log });
+  const kept = { read: async () => undefined, replace: async () => undefined };
+  const overrides = await createKeyOverrides({ kept, store: accounts, services, clock, log });
   onTestFinished(() => overrides.close());
   const parts = {
     ...{ store: accounts, overrides },

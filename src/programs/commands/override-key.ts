@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { textOf } from '../../core/call-service.ts';
+import { reasonOf, textOf } from '../../core/call-service.ts';
 import type { KeyStatus } from '../../core/account.ts';
 import { parseJson } from '../../core/json.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
@@ -36,6 +36,8 @@ export async function overrideByPortal(
     },
     body: JSON.stringify({ status }),
     signal: AbortSignal.timeout(timeoutMs),
+  }).catch((error: unknown) => {
+    throw new Error(`The portal at ${portal} does not answer: ${reasonOf(error)}.`, { cause });
   });
   const text = await textOf(response, maxBytes);
   const { data: result } = overriddenKey.safeParse(parseJson(text));

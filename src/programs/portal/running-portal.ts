@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { type DependencyReport, watchDependencies } from '../../core/dependency-cause.ts';
 import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
+import { every } from '../../core/clock.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { addAccountMetrics } from '../../portal/account-metrics.ts';
@@ -14,13 +15,14 @@ import type { OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createOwnProblems, createProblemList } from '../../portal/problem-list.ts';
-import { createKeyOverrides } from '../../portal/override-keys.ts';
+import { createKeyOverrides, waitingOverrides } from '../../portal/override-keys.ts';
 import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { maxSecretBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { backgroundClock, systemClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
+import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 import { openFilesLimit } from '../../process/machine.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { systemLookUp } from '../../control/resolver/system-look-up.ts';
@@ -43,6 +45,8 @@ interface RunningPortal {
 
 /** The other programs of a start need the processors first. */
 const warmAfterMs = 1_000;
+
+const retryTokenMs = 2_000;
 
 const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url));
 
@@ -77,6 +81,10 @@ export async function startPortal(
   const store: PortalStore = { ...accounts.store, ...reports.store, usageReport: shared.usageReport };
   let known: string | undefined;
   const token = async (): Promise<string> => (known ??= internalToken(await store.sharedSecret()));
+  // While the database is down, a status that an operator sets reaches the services only with a token from before.
+  const learnToken = async (): Promise<void> => void (await token().catch(() => undefined));
+  await learnToken();
+  stack.defer(every(systemClock, retryTokenMs, learnToken));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
   const services = createServices({
     ...{ origins: () => origins, token, lookUp: systemLookUp },
@@ -86,7 +94,14 @@ export async function startPortal(
   const dependencies = watchDependencies();
   const ownProblems = createOwnProblems(dependencies, systemClock);
   stack.defer(events.close);
-  const overrides = createKeyOverrides({ store, services, clock: systemClock, log });
+  const waitingFile = join(data, 'waiting-overrides.json');
+  const overrides = await createKeyOverrides({
+    ...{ store, services, clock: systemClock, log },
+    kept: {
+      read: () => readKeptFile(waitingFile, waitingOverrides),
+      replace: (text) => replaceFile(waitingFile, text, 0o600),
+    },
+  });
   stack.defer(overrides.close);
   const parts = {
     overrides,
