@@ -1,16 +1,4 @@
-/** HTTP statuses of the admin API. A refusal of commands alone has none. */
-type RefusalStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;
-
-/** `sentence` and `hint` have named parts in braces. `page`: the page of docs that explains the refusal. `field`: the one at fault. */
-type RefusalRow = readonly [
-  status: RefusalStatus | undefined,
-  page: string,
-  sentence: string,
-  /** By its name in the admin API, where it is always the same one. */
-  field?: string | undefined,
-  /** A sentence that the command line adds. */
-  hint?: string,
-];
+import { programRefusals, type OperatorRefusalRow, type RefusalStatus } from './program-refusals.ts';
 
 const workspaces = 'accounts.md#accounts';
 const keys = 'accounts.md#what-a-key-may-call-and-how-long';
@@ -43,6 +31,8 @@ const ofBooks = {
     409,
     'accounts-in-git.md#what-git-owns',
     '{kind} "{name}" in namespace "{namespace}" declares this, so it can be changed only there. With its annotation weir.dev/managed: "false" it can be changed here.',
+    undefined,
+    'In an emergency `weir key suspend ID --override` stops a key, and `revoke` ends it.',
   ],
   thresholds_malformed: [400, 'alerts.md', 'Thresholds are {form}.', 'thresholds'],
   expiry_passed: [400, keys, '{what} cannot expire at {moment}: that moment has passed.', 'expires_at'],
@@ -91,7 +81,7 @@ const ofBooks = {
   service_account_without_scope: [400, tokens, 'A service account needs a scope.', 'scopes'],
   service_account_without_workspace: [400, tokens, 'A service account needs a workspace, or all.', 'workspaces'],
   tag_malformed: [400, 'tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
-} as const satisfies Readonly<Record<string, RefusalRow>>;
+} as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 const tagHint = 'Give both `tag` among the dimensions and the name of a tag.';
 
@@ -125,7 +115,7 @@ const ofReports = {
     'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/accounts.md, "Backup and restore").',
   ],
   shrink_of_postgres: [400, postgres, 'PostgreSQL gives back the space of months that are dropped by itself.'],
-} as const satisfies Readonly<Record<string, RefusalRow>>;
+} as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 /** Refusals of commands alone. */
 const ofCommands = {
@@ -151,7 +141,7 @@ const ofCommands = {
   ],
   engine_model_needed: [undefined, engines, '{address} lists {count} models. Name one with --model: {models}.'],
   engine_model_unknown: [undefined, engines, '{address} lists no model {model}. It lists {models}.'],
-} as const satisfies Readonly<Record<string, RefusalRow>>;
+} as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 /** Refusals of the admin API and of the portal's pages alone. */
 const ofPortal = {
@@ -193,18 +183,18 @@ const ofPortal = {
   gateway_down: [502, api, 'The gateway does not answer: {reason}.'],
   database_down: [503, outage, 'The database does not answer now. Try again in a moment.'],
   internal: [500, api, 'The portal could not do this. Its log says why.'],
-} as const satisfies Readonly<Record<string, RefusalRow>>;
+} as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 /**
- * Every way in which a command or a request of the admin API is refused, one row each. `npm run generate` writes the table
+ * Every way in which a command, a start or a request of the admin API is refused, one row each. `npm run generate` writes the table
  * of docs/errors.md from here.
  */
-export const operatorRefusals = { ...ofBooks, ...ofReports, ...ofCommands, ...ofPortal };
+export const operatorRefusals = { ...ofBooks, ...ofReports, ...ofCommands, ...programRefusals, ...ofPortal };
 
 export type RefusalCode = keyof typeof operatorRefusals;
 
 type NamesIn<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
-type PartNames<Row extends RefusalRow> =
+type PartNames<Row extends OperatorRefusalRow> =
   | NamesIn<Row[2]>
   | (Row extends { readonly 4: infer Hint } ? NamesIn<Hint> : never);
 
@@ -227,7 +217,7 @@ export class Refusal extends Error {
 
   /** `refusal` makes one, and checks its parts. */
   constructor(code: RefusalCode, parts: Readonly<Record<string, string | number>> = {}, details: RefusalDetails = {}) {
-    const [, , text, field, hint]: RefusalRow = operatorRefusals[code];
+    const [, , text, field, hint]: OperatorRefusalRow = operatorRefusals[code];
     const sentence = filled(text, parts);
     super(hint === undefined ? sentence : `${sentence} ${filled(hint, parts)}`, { cause: details.cause });
     this.name = 'Refusal';
@@ -254,6 +244,14 @@ export function refusal<Code extends RefusalCode>(
 ): Refusal {
   return new Refusal(code, given[0], given[1]);
 }
+
+/** The code of an error that an operator sees. Undefined: it is none of the table. */
+export function refusalCodeOf(error: unknown): RefusalCode | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && isRefusalCode(code) ? code : undefined;
+}
+
+const isRefusalCode = (code: string): code is RefusalCode => Object.hasOwn(operatorRefusals, code);
 
 const filled = (text: string, parts: Readonly<Record<string, string | number>>): string =>
   text.replace(/\{(\w+)\}/g, (_, name: string) => String(parts[name]));

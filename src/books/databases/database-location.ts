@@ -1,9 +1,12 @@
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { refusal } from '../core/operator-refusals.ts';
 import type { DatabaseLocation } from './database.ts';
 import { urlPerHost } from './postgres-hosts.ts';
 
 const defaultFolder = '.weir';
+
+const malformed = (reason: string): Error => refusal('database_url_malformed', { reason });
 
 /**
  * Where the accounts are: `weir.db` in the folder of `--data`, else what WEIR_DATABASE_URL names, else `.weir/weir.db`.
@@ -26,13 +29,9 @@ export function databaseLocation(from: {
     case 'postgres':
     case 'postgresql':
       if (urlPerHost(url).every((one) => URL.canParse(one))) return postgres(url);
-      throw new Error(
-        'WEIR_DATABASE_URL is not a URL; PostgreSQL is named as postgres://USER:PASSWORD@HOST:PORT/NAME.',
-      );
+      throw malformed('is not a URL; PostgreSQL is named as postgres://USER:PASSWORD@HOST:PORT/NAME.');
     default:
-      throw new Error(
-        `WEIR_DATABASE_URL begins with "${scheme}:", which Weir does not know; give it postgres://… or sqlite:PATH.`,
-      );
+      throw malformed(`begins with "${scheme}:", which Weir does not know; give it postgres://… or sqlite:PATH.`);
   }
 }
 
@@ -40,9 +39,7 @@ export function databaseLocation(from: {
 function postgres(url: string): DatabaseLocation {
   const wanted = /[?&]target_session_attrs=([\w-]+)/.exec(url)?.[1] ?? 'read-write';
   if (['any', 'read-write', 'primary'].includes(wanted)) return { kind: 'postgres', url };
-  throw new Error(
-    `WEIR_DATABASE_URL has target_session_attrs=${wanted}, but Weir has to write; give it read-write, or leave it out.`,
-  );
+  throw malformed(`has target_session_attrs=${wanted}, but Weir has to write; give it read-write, or leave it out.`);
 }
 
 function sqlite(file: string): DatabaseLocation {
@@ -52,6 +49,6 @@ function sqlite(file: string): DatabaseLocation {
 /** Reads `sqlite:weir.db`, `sqlite:/var/weir.db`, and `sqlite:///var/weir.db`, the form of other programs. */
 function sqlitePath(rest: string): string {
   const path = rest.replace(/^\/\//, '');
-  if (path === '') throw new Error('WEIR_DATABASE_URL names no file after "sqlite:".');
+  if (path === '') throw malformed('names no file after "sqlite:".');
   return resolve(path);
 }

@@ -2,6 +2,7 @@ import type { DatabaseConnection, Kysely } from 'kysely';
 import { messageOf } from '../../core/failure.ts';
 import type { Money } from '../../core/money.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
+import { refusal } from '../core/operator-refusals.ts';
 import { urlPerHost } from './postgres-hosts.ts';
 import type { Schema, SpendingTable } from './schema.ts';
 import type { LedgerEntry } from '../ledger/stored-request.ts';
@@ -113,11 +114,13 @@ export interface OpenOptions {
 
 /** A database cannot be opened. The message is a sentence that names the database. */
 export class CannotOpen extends Error {
+  readonly code = 'database_not_opened';
   /** `down`: opening it may succeed in a moment. */
   readonly kind: DatabaseErrorKind;
 
   constructor(location: DatabaseLocation, cause: unknown, kind: DatabaseErrorKind) {
-    super(`Cannot open ${describeLocation(location)}: ${reason(cause)}.`, { cause });
+    const parts = { database: describeLocation(location), reason: reason(cause) };
+    super(refusal('database_not_opened', parts).message, { cause });
     this.name = 'CannotOpen';
     this.kind = kind;
   }

@@ -1,9 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import manifest from '../../../package.json' with { type: 'json' };
-import { Refusal } from '../../books/core/operator-refusals.ts';
-import { messageOf } from '../../core/failure.ts';
 import { surviveShortages } from '../../process/shortages.ts';
 import { commandGroups } from './command-groups.ts';
+import { complaint } from './complaint.ts';
 import { printError } from './print.ts';
 
 /** Runs one command line in this process. `process.exitCode` is 0 or absent, 1 when the command failed, 2 when it was not understood. */
@@ -55,11 +54,4 @@ function printNewShortages(): (error: Error) => void {
 /** If a reader such as `head` has seen enough, the command has not failed. */
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
-}
-
-function complaint(error: unknown, form: 'json' | 'text'): string {
-  const message = messageOf(error);
-  const sentence = message.replace(/^error: /, '').replaceAll('\n', ' ');
-  if (form === 'text') return `weir: ${sentence}\n`;
-  return `${JSON.stringify({ error: sentence, code: error instanceof Refusal ? error.code : undefined })}\n`;
 }

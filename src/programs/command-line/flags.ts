@@ -1,11 +1,12 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { messageOf } from '../../core/failure.ts';
 
 type Flags = NonNullable<ParseArgsConfig['options']>;
 
 /**
- * Reads the flags of a program that has no other arguments. Throws an Error that names the first flag that is not
+ * Reads the flags of a program that has no other arguments. Throws a Refusal that names the first flag that is not
  * understood, and points to `--help`.
  */
 export function readFlags<const Known extends Flags>(
@@ -24,7 +25,8 @@ export function readFlags<const Known extends Flags>(
     return parseArgs({ args, options: known, strict: true, allowPositionals: false }).values;
   } catch (error) {
     const [reason] = messageOf(error).split(/\.\s/);
-    throw new Error(`${reason}. \`weir ${program} --help\` lists the options.`, { cause: error });
+    const sentence = `${reason}. \`weir ${program} --help\` lists the options.`;
+    throw refusal('command_malformed', { reason: sentence }, { cause: error });
   }
 }
 

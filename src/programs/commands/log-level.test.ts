@@ -71,7 +71,10 @@ describe('weir log-level', () => {
     const { data, run, levels, ops, service, portal } = await setUp();
     expect(await run(['loud'])).toEqual({
       code: 2,
-      said: { error: expect.stringContaining('Allowed choices are debug, info, warn, error.') },
+      said: {
+        code: 'command_malformed',
+        error: expect.stringContaining('Allowed choices are debug, info, warn, error.'),
+      },
     });
     expect(await run(['debug', '--at', 'portal'])).toMatchObject({
       code: 1,

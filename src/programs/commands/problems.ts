@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { dependencyAction, dependencyFailure, dependencySays } from '../../core/dependency-cause.ts';
+import { refusalCodeOf } from '../../books/core/operator-refusals.ts';
 import { type Problem, problemOf } from '../../control/core/problem.ts';
 import { systemClock } from '../../process/clock.ts';
 import { type Answer, databaseCommand } from './accounts-command.ts';
@@ -70,12 +71,14 @@ function nothingRuns(folder: string): Problem {
 
 function databaseDown(error: unknown): Problem {
   const failure = dependencyFailure(error);
-  const advice = dependencyAction(failure, 'database');
+  const isMissing = refusalCodeOf(error) === 'database_missing';
+  const advice = isMissing ? 'Name the database of the gateway' : dependencyAction(failure, 'database');
+  const says = isMissing ? 'There is none where the command looks for it' : dependencySays(failure);
   return problemOf({
     object: 'database',
     kind: 'database-down',
     since: nowText(),
-    problem: `${dependencySays(failure)}: it cannot be opened from here, so the services could not be asked.`,
+    problem: `${says}: it cannot be opened from here, so the services could not be asked.`,
     action: `${advice}. It may be another database than the gateway's: compare --data: docs/runbooks.md#weirledgeraway`,
   });
 }

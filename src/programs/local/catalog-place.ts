@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../process/clock.ts';
 import type { Model } from '../../core/catalog.ts';
-import { StartRefusal } from './refusal.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import type { NamedEntry, UpstreamPrice } from './upstream-manifests.ts';
 
 /** The source of the catalog, according to the command line. */
@@ -36,7 +36,7 @@ interface FindOptions {
 
 /**
  * Finds, or makes, the catalog of every source but the demo engine, whose port is not known before it runs.
- * Throws StartRefusal when the source is missing, broken or unreachable. Loads only the code of the given source.
+ * Throws a Refusal when the source is missing, broken or unreachable. Loads only the code of the given source.
  */
 export async function findCatalog(
   source: Exclude<StartSource, { readonly kind: 'demo' }>,
@@ -92,7 +92,7 @@ export function renamedLines(models: readonly NamedEntry[], file: string): reado
 }
 
 /**
- * Reads a folder like the service does. Throws StartRefusal with a line `where: field: message` per problem. A running
+ * Reads a folder like the service does. Throws a Refusal with a line `where: field: message` per problem. A running
  * service reports a broken file and serves the last good catalog. At the start there is no such catalog, and the
  * operator is watching.
  */
@@ -101,6 +101,6 @@ async function inFolder(folder: string): Promise<FoundCatalog> {
   const { snapshot, problems } = await checkManifests(folder, 'refused');
   const { models } = snapshot;
   if (problems.length === 0) return { catalog: { kind: 'folder', folder }, hasModels: models.size > 0, models };
-  const lines = problems.map((problem) => `  ${problemLine(problem)}`);
-  throw new StartRefusal(`The manifests in ${folder} are not in order:\n${lines.join('\n')}`);
+  const lines = problems.map((problem) => `\n  ${problemLine(problem)}`);
+  throw refusal('manifests_refused', { folder, problems: lines.join('') });
 }

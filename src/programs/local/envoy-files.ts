@@ -14,7 +14,7 @@ import { maxCertificateBytes, readBoundedFileSync } from '../../process/bounded-
 import { machineMemoryBytes } from '../../process/machine.ts';
 import { type Environment, readSome, readTracingSettings } from '../../process/settings/read-settings.ts';
 import { type EnvoySettings, envoySettingsSchema } from '../../process/settings/settings.ts';
-import { StartRefusal } from './refusal.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import type { Scheme } from '../../core/endpoint.ts';
 
 interface EnvoyFiles {
@@ -43,7 +43,7 @@ interface EnvoyFilesOptions {
   readonly env: Environment;
 }
 
-/** Writes the files that Envoy reads at its start, and returns its arguments. Throws StartRefusal on a bad setting. */
+/** Writes the files that Envoy reads at its start, and returns its arguments. Throws a Refusal on a bad setting. */
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
@@ -91,7 +91,7 @@ function readVariables(env: Environment): EnvoySettings {
   try {
     return readSome(env, envoySettingsSchema);
   } catch (error) {
-    throw new StartRefusal(messageOf(error), { cause: error });
+    throw refusal('setting_malformed', { reason: messageOf(error) }, { cause: error });
   }
 }
 
@@ -99,7 +99,7 @@ function readTracing(env: Environment): TraceSampling | undefined {
   try {
     return readTracingSettings(env)?.sampling;
   } catch (error) {
-    throw new StartRefusal(`${messageOf(error)}.`, { cause: error });
+    throw refusal('setting_malformed', { reason: messageOf(error) }, { cause: error });
   }
 }
 
@@ -116,21 +116,18 @@ function readTls(variables: EnvoySettings): EdgeCertificateFiles | undefined {
     createSecureContext({ cert, key });
   } catch (error) {
     // With these files, Envoy would start and close every connection without a reason.
-    const reason = messageOf(error);
-    throw new StartRefusal(
-      `WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: ${certificateFile} and ${keyFile} are no pair: ${reason}.`,
-      { cause: error },
-    );
+    const parts = { certificate: certificateFile, key: keyFile, reason: messageOf(error) };
+    throw refusal('certificate_without_key', parts, { cause: error });
   }
   return { certificateFile, keyFile };
 }
 
-function readPem(name: string, file: string): Buffer {
-  if (file === '') throw new StartRefusal(`${name}: expected a PEM file, because the other half of the pair is set.`);
+function readPem(setting: string, file: string): Buffer {
+  if (file === '') throw refusal('certificate_missing', { setting });
   try {
     return readBoundedFileSync(file, maxCertificateBytes);
   } catch (error) {
-    throw new StartRefusal(`${name}: ${file} cannot be read.`, { cause: error });
+    throw refusal('certificate_unreadable', { setting, file }, { cause: error });
   }
 }
 
@@ -162,7 +159,7 @@ const descriptorsPerConnection = 3;
 const connectionsPerAddress = 2_500;
 
 /**
- * Reads the settings of the edge. Throws StartRefusal on a bad one. Behind trusted proxies there are no limits for one
+ * Reads the settings of the edge. Throws a Refusal on a bad one. Behind trusted proxies there are no limits for one
  * caller, because every peer is a proxy with connections for many callers.
  */
 export function readEdgeSettings(
@@ -193,7 +190,5 @@ function connectionsWithin(openFiles: number | undefined): number {
   if (openFiles === undefined) return maxTotalConnections;
   const fitting = Math.floor((openFiles - descriptorsBesides) / descriptorsPerConnection);
   if (fitting >= 1) return Math.min(maxTotalConnections, fitting);
-  throw new StartRefusal(
-    `Envoy may have only ${openFiles} files open, which is too few for connections; raise \`ulimit -Hn\` above ${descriptorsBesides + 1_000}.`,
-  );
+  throw refusal('open_files_too_few', { files: openFiles, needed: descriptorsBesides + 1_000 });
 }

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { runCommand } from './child.ts';
 import { programCache } from './program-cache.ts';
 
@@ -62,7 +63,8 @@ export async function findEnvoy(options: {
 
   // The service's image has no installer: its Envoy is another container.
   const installer = await import('./install-envoy.ts').catch(() => undefined);
-  if (installer === undefined) throw new Error(waysOut([...tried, 'there is no installer of Envoy in this image']));
+  if (installer === undefined)
+    throw refusal('envoy_not_found', { reason: waysOut([...tried, 'there is no installer of Envoy in this image']) });
   const cached = join(programCache(env, 'envoy', installer.pinnedEnvoy.version), 'envoy');
   // A cached binary that does not run (a broken disk, another machine's home) is worth one fresh installation.
   if (isExecutable(cached) && (await probeEnvoy(cached)).kind !== 'usable') await rm(cached, { force: true });
@@ -74,7 +76,7 @@ export async function findEnvoy(options: {
     tried.push(`the installed ${cached} does not run here: ${probe.kind === 'old' ? probe.version : probe.reason}`);
     await rm(cached, { force: true });
   }
-  throw new Error(waysOut(tried));
+  throw refusal('envoy_not_found', { reason: waysOut(tried) });
 }
 
 /** An Envoy that the user chose is used or refused, never replaced without a message. */
@@ -85,7 +87,8 @@ async function chosenEnvoy(path: string): Promise<string> {
     probe.kind === 'old'
       ? `it is Envoy ${probe.version}, and ${wanted} or newer is needed`
       : `it does not run: ${probe.reason}`;
-  throw new Error(`ENVOY_PATH is ${path}, but ${reason}. Point it to an Envoy ${wanted} or newer, or unset it.`);
+  const sentence = `ENVOY_PATH is ${path}, but ${reason}. Point it to an Envoy ${wanted} or newer, or unset it.`;
+  throw refusal('envoy_not_found', { reason: sentence });
 }
 
 function findOnPath(name: string, path: string): string | undefined {

@@ -8,7 +8,7 @@ import { type Launched, supervise, type Supervised } from './supervise.ts';
 import { copyDemoManifests, launchDemoEngine } from './demo-engine.ts';
 import type { OwnFolders } from './own-folders.ts';
 import type { StartSettings } from '../../process/settings/settings.ts';
-import { StartRefusal } from './refusal.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 
 /** The context in which every part of the gateway is started. */
 export interface StartContext {
@@ -109,7 +109,7 @@ export function supervisePart(
 
 const timeoutMs = 120_000;
 
-/** Throws StartRefusal if the part never came up. Returns early when the operator ends the gateway. */
+/** Throws a Refusal if the part never came up. Returns early when the operator ends the gateway. */
 export async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promise<void> {
   const startedAt = systemClock.elapsed();
   const over = new AbortController();
@@ -120,5 +120,5 @@ export async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promis
     ),
   ]);
   over.abort();
-  if (reason !== undefined && !stop.aborted) throw new StartRefusal(reason);
+  if (reason !== undefined && !stop.aborted) throw refusal('part_not_ready', { reason });
 }

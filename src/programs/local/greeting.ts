@@ -3,7 +3,7 @@ import type { CatalogPlace } from './catalog-place.ts';
 import type { ServeCommand } from './found-engines.ts';
 import { pause, systemClock } from '../../process/clock.ts';
 import { messageOf } from '../../core/failure.ts';
-import { StartRefusal } from './refusal.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 
 /** The facts that are printed when everything is up. */
 interface Greeting {
@@ -128,7 +128,7 @@ const pollMs = 250;
 /**
  * Asks for the catalog through Envoy, as a caller does, until the gateway answers and lists a model, if models are
  * expected: a backend may first have to pass its health check. Resolves to the ids, or to none if no model was listed
- * in time. Throws StartRefusal if the gateway does not answer at all.
+ * in time. Throws a Refusal if the gateway does not answer at all.
  */
 export async function listedModels(
   baseUrl: string,
@@ -149,7 +149,7 @@ export async function listedModels(
     if (options.signal.aborted) return [];
     if (systemClock.elapsed() > deadline) {
       if (ids !== undefined) return ids;
-      throw new StartRefusal(`${baseUrl}/models: ${trouble}. The logs say more.`);
+      throw refusal('gateway_not_ready', { address: `${baseUrl}/models`, reason: trouble });
     }
     await pause(pollMs, options.signal);
   }

@@ -5,7 +5,7 @@ import { findAccess } from '../../control/kubernetes/access.ts';
 import { createKubeClient, isRefusal, sentenceOf } from '../../control/kubernetes/client.ts';
 import { placeOf } from '../../control/kubernetes/objects.ts';
 import { messageOf } from '../../core/failure.ts';
-import { StartRefusal } from './refusal.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 
 /** The namespace that the catalog is read from. */
 interface KubernetesPlace {
@@ -18,7 +18,7 @@ const list = z.object({ items: z.array(z.unknown()) });
 
 /**
  * Finds the cluster and looks for its Models. The default namespace is that of the current context, else `default`.
- * Throws StartRefusal if there is no cluster or the cluster lacks our kinds. A cluster that does not answer is accepted
+ * Throws a Refusal if there is no cluster or the cluster lacks our kinds. A cluster that does not answer is accepted
  * if its last catalog is on disk.
  */
 export async function findKubernetes(
@@ -36,14 +36,12 @@ export async function findKubernetes(
     return { namespace, hasModels: list.parse(found).items.length > 0 };
   } catch (error) {
     if (isRefusal(error, 404)) {
-      throw new StartRefusal(
-        `${access.server} knows no Models: install the definitions first, \`kubectl apply -f charts/weir/files/crds\`.`,
-      );
+      throw refusal('kinds_not_installed', { server: access.server });
     }
-    const what = `${access.server}, namespace ${namespace}: ${sentenceOf(error)}`;
+    const refused = refusal('cluster_not_read', { server: access.server, namespace, reason: sentenceOf(error) });
     const isAnswer = isRefusal(error, 400, 401, 403);
-    if (isAnswer || !existsSync(join(options.data, 'catalog.json'))) throw new StartRefusal(`${what}.`);
-    options.report(`${what}. Its last catalog is served until it is back.`);
+    if (isAnswer || !existsSync(join(options.data, 'catalog.json'))) throw refused;
+    options.report(`${refused.message} Its last catalog is served until it is back.`);
     return { namespace, hasModels: true };
   } finally {
     await client.close();
@@ -54,7 +52,6 @@ function readAccess(): ReturnType<typeof findAccess> {
   try {
     return findAccess(process.env);
   } catch (error) {
-    const reason = messageOf(error);
-    throw new StartRefusal(`--kubernetes: ${reason}.`, { cause: error });
+    throw refusal('cluster_not_found', { reason: messageOf(error) }, { cause: error });
   }
 }

@@ -11,7 +11,7 @@ import {
   removeSockets,
 } from './run-folder.ts';
 import { messageOf } from '../../core/failure.ts';
-import { StartRefusal } from './refusal.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 
 /** The folders of one running gateway, held by this process alone. */
 export interface OwnFolders {
@@ -26,15 +26,13 @@ const leftOverGraceMs = 5_000;
 
 /**
  * Takes the data folder for this process and prepares it: ends the processes that a killed start left, and removes its
- * sockets. Throws StartRefusal if another start has the folder, or if it cannot be made.
+ * sockets. Throws a Refusal if another start has the folder, or if it cannot be made.
  */
 export async function takeFolders(data: string, report: (line: string) => void): Promise<OwnFolders> {
   const { lock, run, logs } = make(data);
   if (lock === undefined) {
     const pid = notedPid(run, supervisor);
-    throw new StartRefusal(
-      `${data} is in use by another \`weir start\`${pid === undefined ? '' : ` (pid ${pid})`}. End that one, or choose another folder with --data.`,
-    );
+    throw refusal('folder_in_use', { folder: data, pid: pid === undefined ? '' : ` (pid ${pid})` });
   }
   await endLeftOvers(run, { graceMs: leftOverGraceMs, report });
   removeSockets(run);
@@ -56,7 +54,7 @@ function make(data: string): { readonly lock: Lock | undefined; readonly run: st
   try {
     makeDataFolder(data);
   } catch (error) {
-    throw new StartRefusal(messageOf(error), { cause: error });
+    throw refusal('folder_not_usable', { reason: messageOf(error) }, { cause: error });
   }
   try {
     const lock = tryLock(join(data, 'start.lock'));
@@ -64,7 +62,7 @@ function make(data: string): { readonly lock: Lock | undefined; readonly run: st
     mkdirSync(logs, { recursive: true, mode: 0o700 });
     return { lock, run: makeRunFolder(data), logs };
   } catch (error) {
-    const reason = messageOf(error);
-    throw new StartRefusal(`The data folder ${data} cannot be used: ${reason}.`, { cause: error });
+    const reason = `The data folder ${data} cannot be used: ${messageOf(error)}.`;
+    throw refusal('folder_not_usable', { reason }, { cause: error });
   }
 }

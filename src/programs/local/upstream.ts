@@ -1,6 +1,6 @@
 import type { EngineName } from '../../core/engine-name.ts';
 import { declaredContextLength, type EngineModel, readModelList, windowInProps } from '../../core/model-list.ts';
-import { StartRefusal } from './refusal.ts';
+import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
 
 /** An engine, as it describes itself. */
 export interface ProbedEngine {
@@ -25,14 +25,14 @@ const usualSubject = '--upstream';
 
 /**
  * Asks an engine for its models, at `<url>/models` and at `<url>/v1/models`.
- * Throws StartRefusal with the reason when it is unreachable, refuses the key or does not answer with a model list.
+ * Throws a Refusal with the reason when it is unreachable, refuses the key or does not answer with a model list.
  */
 export async function probeUpstream(url: URL, options: AskOptions): Promise<ProbedEngine> {
   const reasons: string[] = [];
   const { subject = usualSubject } = options;
   for (const base of basesOf(url)) {
     const answer = await ask(`${base}/models`, options);
-    if (answer.kind === 'refused') throw new StartRefusal(answer.reason);
+    if (answer.kind === 'refused') throw answer.refusal;
     if (answer.kind === 'other') {
       reasons.push(answer.reason);
       continue;
@@ -42,8 +42,7 @@ export async function probeUpstream(url: URL, options: AskOptions): Promise<Prob
       reasons.push(`${base}/models answers with something that is not a model list`);
       continue;
     }
-    if (entries.length === 0)
-      throw new StartRefusal(`${subject}: ${base}/models lists no model. Load one there and start again.`);
+    if (entries.length === 0) throw refusal('upstream_without_models', { subject, address: `${base}/models` });
     const engine = guessEngine(url.hostname, entries);
     const measured = engine === 'llamacpp' ? await llamacppWindow(base, options) : undefined;
     return {
@@ -52,9 +51,7 @@ export async function probeUpstream(url: URL, options: AskOptions): Promise<Prob
       entries: measured === undefined ? entries : entries.map((entry) => ({ ...entry, max_model_len: measured })),
     };
   }
-  throw new StartRefusal(
-    `${subject}: ${reasons.join('; ')}. Expected an engine that speaks the chat completions format.`,
-  );
+  throw refusal('upstream_not_understood', { subject, reasons: reasons.join('; ') });
 }
 
 /** The base addresses that a typed address can mean: without `/v1`, or with `/models` or `/chat/completions` at its end. */
@@ -66,7 +63,7 @@ function basesOf(url: URL): readonly string[] {
 
 type Answer =
   | { readonly kind: 'json'; readonly json: unknown }
-  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
   | { readonly kind: 'other'; readonly reason: string };
 
 async function ask(address: string, options: AskOptions): Promise<Answer> {
@@ -82,14 +79,17 @@ async function ask(address: string, options: AskOptions): Promise<Answer> {
       signal: AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]),
     });
   } catch (error) {
-    return { kind: 'refused', reason: `${subject}: ${address} cannot be reached: ${causeOf(error)}.` };
+    return {
+      kind: 'refused',
+      refusal: refusal('upstream_not_reached', { subject, address, reason: causeOf(error) }),
+    };
   }
   const { status } = response;
   if (status === 401 || status === 403) {
     await response.body?.cancel();
     const reason =
       options.key === undefined ? `asks for a key; give it with ${keyFlag}` : `refuses the key of ${keyFlag}`;
-    return { kind: 'refused', reason: `${subject}: ${address} ${reason} (status ${status}).` };
+    return { kind: 'refused', refusal: refusal('upstream_key_refused', { subject, address, reason, status }) };
   }
   if (status !== 200) {
     await response.body?.cancel();

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { readStartOptions, startHelp } from './options.ts';
-import { SettingRefusal } from '../local/refusal.ts';
 
 test('without arguments it is the demo on port 8080 with its data in .weir', () => {
   const options = readStartOptions([], {});
@@ -103,9 +102,32 @@ test.each(['--manifest', '--manifset'])('%s is refused with the flag that was me
   );
 });
 
+test.each([
+  ['command_malformed', ['--manifest', 'm'], {}],
+  ['option_malformed', ['--port', 'x'], {}],
+  ['option_malformed', ['--replicas', '0'], {}],
+  ['option_malformed', ['--kubernetes', '--namespace', 'A'], {}],
+  ['option_malformed', ['--upstream', 'ftp://a'], {}],
+  ['option_malformed', ['--upstream', 'http://a', '--price', '1'], {}],
+  ['option_alone', ['--namespace', 'a'], {}],
+  ['option_alone', ['--price', '1,1'], {}],
+  ['sources_exclusive', ['--kubernetes', '--manifests', 'm'], {}],
+  ['upstream_malformed', ['--upstream', 'http://me:secret@a'], {}],
+  ['upstream_key_malformed', ['--upstream', 'http://a', '--upstream-key', 'a b'], {}],
+  ['replicas_need_postgres', ['--replicas', '2'], {}],
+  ['setting_malformed', [], { WEIR_OPS_PORT: 'x' }],
+  ['database_url_malformed', [], { WEIR_DATABASE_URL: 'mysql://a' }],
+  ['database_url_malformed', [], { WEIR_DATABASE_URL: 'postgres://a:b:c' }],
+] as readonly (readonly [string, readonly string[], Readonly<Record<string, string>>])[])(
+  'is refused with the code %s: %j %j',
+  (code, argv, env) => {
+    expect(() => readStartOptions(argv, env)).toThrow(expect.objectContaining({ code }));
+  },
+);
+
 test('a bad setting is refused by name, before anything is started', () => {
   const bad = { WEIR_OPS_PORT: 'x', WEIR_ADMIN_PRT: '1' };
-  expect(() => readStartOptions([], bad)).toThrow(SettingRefusal);
+  expect(() => readStartOptions([], bad)).toThrow(expect.objectContaining({ code: 'setting_malformed' }));
   expect(() => readStartOptions([], bad)).toThrow(/^WEIR_ADMIN_PRT: .*WEIR_ADMIN_PORT\?\); WEIR_OPS_PORT: .*"x"\.$/);
 });
 

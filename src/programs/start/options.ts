@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { DatabaseLocation } from '../../books/databases/database.ts';
+import { refusal } from '../../books/core/operator-refusals.ts';
 import { databaseLocation } from '../../books/databases/database-location.ts';
 import { messageOf } from '../../core/failure.ts';
 import { type Environment, readStartSettings } from '../../process/settings/read-settings.ts';
@@ -7,7 +8,6 @@ import { settingsHelp } from '../../process/settings/settings-help.ts';
 import { envoySettingsSchema, type StartSettings, startSettingsSchema } from '../../process/settings/settings.ts';
 import { readFlags } from '../command-line/flags.ts';
 import type { StartSource } from '../local/catalog-place.ts';
-import { SettingRefusal, StartRefusal } from '../local/refusal.ts';
 import type { UpstreamPrice } from '../local/upstream-manifests.ts';
 
 export interface StartOptions {
@@ -53,6 +53,7 @@ Starts the gateway on this machine: Envoy, the service and, by default, the port
   --responses             serve POST /v1/responses, too (or WEIR_RESPONSES=stateless)
   --no-demo               no demo engine, demo workspace or demo key
   --no-portal             no portal
+  --json                  print a refusal as JSON
   --help                  this text
 
 Settings from the environment; a flag wins over its setting:
@@ -77,19 +78,20 @@ export const flags = {
   'no-portal': { type: 'boolean', default: false },
   kubernetes: { type: 'boolean', default: false },
   namespace: { type: 'string' },
+  json: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
 /**
- * Reads the command line and the settings. Returns undefined when the help was asked for. Throws StartRefusal on a
- * mistake in the command line, SettingRefusal on a mistake in the settings.
+ * Reads the command line and the settings. Returns undefined when the help was asked for. Throws a Refusal on a
+ * mistake, `setting_malformed` on one in the settings.
  */
 export function readStartOptions(argv: readonly string[], env: Environment): StartOptions | undefined {
-  const values = parse(argv);
+  const values = readFlags('start', argv, flags);
   if (values.help) return undefined;
   const port = Number(values.port);
   if (!/^\d+$/.test(values.port) || port > 65_535) {
-    throw new StartRefusal(`--port: expected a number from 0 to 65535, got "${values.port}".`);
+    throw malformed('--port', 'a number from 0 to 65535', values.port);
   }
   const settings = readSettings(values.responses ? { ...env, WEIR_RESPONSES: 'stateless' } : env);
   // npm runs scripts in the package's folder, but a path is relative to the folder in which the command was typed.
@@ -100,7 +102,7 @@ export function readStartOptions(argv: readonly string[], env: Environment): Sta
   return {
     port,
     data,
-    database: url === undefined ? { kind: 'sqlite', file: join(data, 'weir.db') } : readDatabase(url),
+    database: url === undefined ? { kind: 'sqlite', file: join(data, 'weir.db') } : databaseLocation({ url }),
     dataFlag: given === undefined || url !== undefined ? '' : ` --data '${data}'`,
     demo: !values['no-demo'],
     portal: !values['no-portal'],
@@ -111,19 +113,14 @@ export function readStartOptions(argv: readonly string[], env: Environment): Sta
   };
 }
 
-function parse(argv: readonly string[]) {
-  try {
-    return readFlags('start', argv, flags);
-  } catch (error) {
-    throw new StartRefusal(messageOf(error), { cause: error });
-  }
-}
+const malformed = (option: string, expected: string, value: string): Error =>
+  refusal('option_malformed', { option, expected, value });
 
 function readSettings(env: Environment): StartSettings {
   try {
     return readStartSettings(env);
   } catch (error) {
-    throw new SettingRefusal(`${messageOf(error)}.`, { cause: error });
+    throw refusal('setting_malformed', { reason: messageOf(error) }, { cause: error });
   }
 }
 
@@ -131,39 +128,34 @@ function readSettings(env: Environment): StartSettings {
 function readReplicas(text: string, settings: StartSettings): number {
   const replicas = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (replicas < 1 || replicas > maxReplicas) {
-    throw new StartRefusal(`--replicas: expected a whole number from 1 to ${maxReplicas}, got "${text}".`);
+    throw malformed('--replicas', `a whole number from 1 to ${maxReplicas}`, text);
   }
   if (replicas === 1) return replicas;
   if (!/^postgres(ql)?:/.test(settings.WEIR_DATABASE_URL ?? '')) {
-    throw new StartRefusal(
-      `WEIR_DATABASE_URL: --replicas ${replicas} needs PostgreSQL, whose accounts all services share. Set it to postgres://USER:PASSWORD@HOST:PORT/NAME, or start one service.`,
-    );
+    throw refusal('replicas_need_postgres', { replicas });
   }
-  if (settings.WEIR_VALKEY_URL === undefined) {
-    throw new StartRefusal(
-      `WEIR_VALKEY_URL: --replicas ${replicas} needs Valkey or Redis, so that rates, concurrency and reservations hold for all services together. Set it to valkey://HOST:PORT or the path of a Unix socket, or start one service.`,
-    );
-  }
+  if (settings.WEIR_VALKEY_URL === undefined) throw refusal('replicas_need_valkey', { replicas });
   return replicas;
 }
 
 function readSource(
-  values: ReturnType<typeof parse>,
+  values: ReturnType<typeof readFlags<typeof flags>>,
   { settings, typedIn }: { readonly settings: StartSettings; readonly typedIn: string },
 ): StartSource {
   const { manifests, upstream, kubernetes, namespace } = values;
   const given = Object.entries({ manifests, upstream, kubernetes: kubernetes ? '' : undefined }).flatMap(
     ([name, value]) => (value === undefined ? [] : [`--${name}`]),
   );
-  if (given.length > 1) {
-    throw new StartRefusal(`${given.join(' and ')} exclude each other: the catalog comes from one of them.`);
+  if (given.length > 1) throw refusal('sources_exclusive', { options: given.join(' and ') });
+  if (namespace !== undefined && !kubernetes) {
+    throw refusal('option_alone', { option: '--namespace', needed: '--kubernetes' });
   }
-  if (namespace !== undefined && !kubernetes) throw new StartRefusal('--namespace goes with --kubernetes only.');
   if (namespace !== undefined && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) {
-    throw new StartRefusal(`--namespace: expected lowercase letters, digits and "-", got "${namespace}".`);
+    throw malformed('--namespace', 'lowercase letters, digits and "-"', namespace);
   }
   if (upstream === undefined && (values.price !== undefined || values['upstream-key'] !== undefined)) {
-    throw new StartRefusal(`--${values.price === undefined ? 'upstream-key' : 'price'} goes with --upstream URL only.`);
+    const option = values.price === undefined ? '--upstream-key' : '--price';
+    throw refusal('option_alone', { option, needed: '--upstream URL' });
   }
   if (kubernetes) return { kind: 'kubernetes', namespace: namespace ?? settings.WEIR_KUBERNETES_NAMESPACE };
   if (manifests !== undefined) return { kind: 'manifests', folder: resolve(typedIn, manifests) };
@@ -187,21 +179,14 @@ function sourceWithoutFlag(
   return demo ? { kind: 'demo' } : { kind: 'empty' };
 }
 
-function readDatabase(url: string): DatabaseLocation {
-  try {
-    return databaseLocation({ url });
-  } catch (error) {
-    throw new StartRefusal(messageOf(error), { cause: error });
-  }
-}
-
 function readUrl(text: string): URL {
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new StartRefusal(`--upstream: expected an address such as http://127.0.0.1:11434/v1, got "${text}".`);
+    throw malformed('--upstream', 'an address such as http://127.0.0.1:11434/v1', text);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new StartRefusal('--upstream: a name and password in the address are not supported; use --upstream-key.');
+    const reason = 'a name and password in the address are not supported; use --upstream-key.';
+    throw refusal('upstream_malformed', { reason });
   }
   return url;
 }
@@ -210,15 +195,14 @@ function readPrice(text: string): UpstreamPrice {
   const match = /^([0-9](?:\.[0-9]{1,12})?),([0-9](?:\.[0-9]{1,12})?)$/.exec(text);
   const [, prompt, completion] = match ?? [];
   if (prompt === undefined || completion === undefined) {
-    throw new StartRefusal(
-      `--price: expected two amounts in USD per token below 10 with at most 12 decimals, "prompt,completion", such as 0.0000001,0.0000004; got "${text}".`,
-    );
+    const form = 'two amounts in USD per token below 10 with at most 12 decimals, "prompt,completion"';
+    throw malformed('--price', `${form}, such as 0.0000001,0.0000004`, text);
   }
   return { prompt, completion };
 }
 
-/** Throws StartRefusal when a header cannot carry the key. The message must not contain the key. */
+/** Throws a Refusal when a header cannot carry the key. The message must not contain the key. */
 function checkKey(key: string): string {
   if (/^[\x21-\x7e]{1,8192}$/.test(key)) return key;
-  throw new StartRefusal('--upstream-key: expected 1 to 8192 visible characters without spaces.');
+  throw refusal('upstream_key_malformed');
 }

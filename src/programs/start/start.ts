@@ -9,7 +9,6 @@ import { openFilesLimit } from '../../process/machine.ts';
 import { claimPort, type PortClaim } from '../local/ports.ts';
 import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { localAddressOf } from '../../core/address.ts';
-import { messageOf } from '../../core/failure.ts';
 import { findCatalog, type FoundCatalog } from '../local/catalog-place.ts';
 import type { FirstProbe } from '../local/answering-model.ts';
 import { byOperator } from '../commands/accounts-command.ts';
@@ -21,9 +20,10 @@ import { greetingLines, listedModels } from '../local/greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from '../local/own-folders.ts';
 import { buildPages, holdPortal, startPortal } from '../local/launch-portal.ts';
-import { SettingRefusal, StartRefusal } from '../local/refusal.ts';
+import { refusal, refusalCodeOf } from '../../books/core/operator-refusals.ts';
 import { holdServices, startServices } from '../local/services.ts';
 import type { StartSettings } from '../../process/settings/settings.ts';
+import { complaint } from '../command-line/complaint.ts';
 import { print, printError } from '../command-line/print.ts';
 
 const envoyGraceMs = 5_000;
@@ -54,8 +54,8 @@ export async function run(argv: readonly string[], engines = usualEngines): Prom
     return 0;
   } catch (error) {
     if (signals.drain.aborted) return 0;
-    report(messageOf(error));
-    return misunderstood && !(error instanceof SettingRefusal) ? 2 : 1;
+    printError(complaint(error, argv.includes('--json') ? 'json' : 'lines'));
+    return misunderstood && refusalCodeOf(error) !== 'setting_malformed' ? 2 : 1;
   } finally {
     signals.dispose();
   }
@@ -207,26 +207,18 @@ const opsOrigins = (ports: readonly number[], { WEIR_OPS_HOST: host }: StartSett
 
 async function takePort(wanted: number, host: string): Promise<PortClaim> {
   const claim = await claimPort(wanted, host);
-  if (claim === 'no-address')
-    throw new StartRefusal(`WEIR_EDGE_HOST: this machine has no address ${host} to listen on.`);
-  if (claim === 'forbidden')
-    throw new StartRefusal(`Port ${wanted} may not be used by this user; choose one above 1023 with --port.`);
+  if (claim === 'no-address') throw refusal('address_not_here', { host });
+  if (claim === 'forbidden') throw refusal('port_forbidden', { port: wanted });
   if (claim !== 'in-use') return claim;
-  throw new StartRefusal(
-    `Port ${wanted} is taken by another program. End that one, or choose another port: --port N (--port 0 takes a free one).`,
-  );
+  throw refusal('port_taken', { port: wanted });
 }
 
-/** Throws StartRefusal if another program has the port of the portal that the operator asked for. */
+/** Throws a Refusal if another program has the port of the portal that the operator asked for. */
 async function checkPortalPort({ WEIR_ADMIN_PORT: port, WEIR_ADMIN_HOST: host }: StartSettings): Promise<void> {
   if (port === 0) return;
   const claim = await claimPort(port, host);
   if (typeof claim === 'object') claim.release();
-  else if (claim === 'in-use') {
-    throw new StartRefusal(
-      `WEIR_ADMIN_PORT: port ${port} is taken by another program. End that one, or choose another port (0 takes a free one).`,
-    );
-  }
+  else if (claim === 'in-use') throw refusal('portal_port_taken', { port });
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

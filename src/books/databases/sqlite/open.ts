@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { Kysely } from 'kysely';
+import { refusal } from '../../core/operator-refusals.ts';
 import { type Clock, every, waitFor } from '../../../core/clock.ts';
 import {
   CannotOpen,
@@ -46,9 +47,8 @@ export async function openSqlite(
   const { files } = machine;
   refuseForeignWal(location, files);
   if (options.missing === 'refuse' && !files.existsSync(file)) {
-    throw new Error(
-      `There is no database at ${file}. \`weir workspace create NAME\` makes one; --data names its folder.`,
-    );
+    const { message, code } = refusal('database_missing', { file });
+    throw Object.assign(new Error(message), { code });
   }
   try {
     if (options.missing === 'create') createPrivately(file, files);
