@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { KeyChange, KeyDetails, KeyRecord, NewKey } from '../../books/core/administration.ts';
+import { Refusal } from '../../books/core/operator-refusals.ts';
 import { shownKey } from '../../books/core/shown.ts';
 import { keyFields, type KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
@@ -64,15 +65,14 @@ export function keyCommand(program: Command): void {
         let accounts;
         try {
           accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
-        } catch (error) {
-          if (override !== true) throw error;
-          const { overrideByPortal } = await import('./override-key.ts');
-          return overrideByPortal({ id, status, data }, error);
-        }
-        try {
           return answer(await accounts.changeKey(id, { status, override }, byOperator()));
+        } catch (error) {
+          // A database that is down, or stores nothing.
+          if (override !== true || error instanceof Refusal) throw error;
+          const { overrideByPortal } = await import('./override-key.ts');
+          return await overrideByPortal({ id, status, data }, error);
         } finally {
-          await accounts.close();
+          await accounts?.close();
         }
       },
     );
@@ -170,17 +170,28 @@ const tableOf =
     const now = Date.now();
     return textTable(
       [
-        ...['ID', 'WORKSPACE', 'NAME', 'STATUS', 'BUDGET USD', wide('#RATE'), wide('#BURST'), wide('MODELS')],
+        ...[
+          'ID',
+          wide('PREFIX'),
+          'WORKSPACE',
+          'NAME',
+          'STATUS',
+          'BUDGET USD',
+          wide('#RATE'),
+          wide('#BURST'),
+          wide('MODELS'),
+        ],
         ...['EXPIRES', wide('CREATED'), wide('LAST USED')],
       ],
-      keys.map(({ id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt }) => [
-        id,
-        workspaceName,
-        name ?? '-',
-        status,
-        budget ? budgetText(budget) : '-',
-        `${rate}`,
-        `${burst}`,
+      keys.map(({ expiresAt, models, createdAt, lastUsedAt, ...key }) => [
+        key.id,
+        key.prefix ?? '-',
+        key.workspaceName,
+        key.name ?? '-',
+        key.status,
+        key.budget ? budgetText(key.budget) : '-',
+        `${key.rate}`,
+        `${key.burst}`,
         models?.join(',') ?? 'all',
         expiresAt === undefined ? 'never' : `${momentText(expiresAt, width)}${expiresAt <= now ? ' (over)' : ''}`,
         new Date(createdAt).toISOString(),
