@@ -38,8 +38,14 @@ let admin: Valkey;
 let valkeyPort: number;
 let engine: SabotagedEngine;
 let weir: Weir;
+/** The settings of the gateway for its stores. */
+let stores: Readonly<Record<string, string>>;
 /** The database of the gateway, by the operator's own name. */
 let operatorUrl: string;
+
+const catalogFile = 'catalog.yaml';
+const catalogOf = (...names: readonly string[]): string =>
+  names.map((name) => backendManifest(name, engine) + modelManifest(`test/${name}`, [name])).join('');
 
 /** Changes the server with SQL, and has the gateway connect anew. */
 const alter =
@@ -179,13 +185,11 @@ beforeAll(async () => {
   await configureValkey();
   engine = await startSabotagedEngine(speak(well));
   const trusting = `sslmode=verify-full&sslrootcert=${encodeURIComponent(join(folder, 'ca.pem'))}`;
-  weir = await startWeir({
-    manifests: { 'catalog.yaml': backendManifest('a', engine) + modelManifest('test/a', ['a']) },
-    env: {
-      WEIR_DATABASE_URL: `postgres://gateway:right@127.0.0.1:${server.port}/accounts?${trusting}`,
-      WEIR_VALKEY_URL: `redis://gateway:right@127.0.0.1:${valkeyPort}`,
-    },
-  });
+  stores = {
+    WEIR_DATABASE_URL: `postgres://gateway:right@127.0.0.1:${server.port}/accounts?${trusting}`,
+    WEIR_VALKEY_URL: `redis://gateway:right@127.0.0.1:${valkeyPort}`,
+  };
+  weir = await startWeir({ manifests: { [catalogFile]: catalogOf('a') }, env: stores });
 });
 
 afterAll(async () => {
@@ -229,4 +233,30 @@ test('a Valkey whose host nobody knows is one line, and none within 30 s of a st
   const problem = expect.stringContaining('Has a host name that cannot be looked up (') as string;
   expect(whileLost).toEqual([expect.objectContaining({ object: 'valkey', problem })]);
   expect(onceFound).toEqual([]);
+});
+
+test('a replica that lags is one line within 30 s, and none within 30 s of its repair', async () => {
+  const manifests = join(folder, 'lagging');
+  const change = (text: string): void => writeFileSync(join(manifests, catalogFile), text);
+  mkdirSync(manifests);
+  change(catalogOf('a'));
+  const data = newDataFolder();
+  const lagging = await start(['--no-demo', '--manifests', manifests], { data, env: stores });
+  const services = [weir.opsUrl, lagging.opsUrl].map((url) => new URL(url).origin).join(',');
+  const env = { WEIR_DATABASE_URL: operatorUrl, WEIR_SERVICES: services };
+  const both = async (): Promise<readonly Line[]> => linesOf(await runWeir(['problems', '--json'], { env }));
+  expect(await both()).toEqual([]);
+  writeFileSync(join(weir.manifests, catalogFile), catalogOf('a', 'b'));
+  const isListed = (lines: readonly Line[]): boolean => lines.length > 0;
+  const whileBehind = await untilLines(both, { isSo: isListed, meanwhile: ask, withinMs });
+  change(catalogOf('a', 'b'));
+  const onceEven = await untilLines(both, { isSo: (lines) => !isListed(lines), meanwhile: ask, withinMs });
+  await lagging.stop();
+  expect(whileBehind).toEqual([
+    expect.objectContaining({
+      object: `service/${new URL(lagging.opsUrl).host}`,
+      problem: 'Serves another catalog than 1 of 2 services.',
+    }),
+  ]);
+  expect(onceEven).toEqual([]);
 });

@@ -68,7 +68,7 @@ describe('a service with another catalog', () => {
       [serving('v2', at('12:00:10')), serving('v1', at('11:00:00'))],
       [['service/2', at('12:00:10')]],
     ],
-    ['has half a minute to follow', '12:00:39', [serving('v2', at('12:00:10')), serving('v1', at('11:00:00'))], []],
+    ['has fifteen seconds to follow', '12:00:24', [serving('v2', at('12:00:10')), serving('v1', at('11:00:00'))], []],
     [
       'is none where all have the same, however long',
       '13:00:00',

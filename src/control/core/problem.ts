@@ -79,8 +79,8 @@ export function problemOf(facts: Omit<Problem, 'id' | 'model'>): Problem {
   return { ...facts, id: problemId(facts), model: null };
 }
 
-/** A new catalog reaches all replicas within moments. A difference that lasts longer is a problem. */
-const differsForMs = 30_000;
+/** A change reaches all replicas and their Envoys within moments. What has not arrived after this time is a problem. */
+export const maxLagMs = 15_000;
 
 /** The problems of several services as one list: each problem once, with the earliest time at which one of them saw it. */
 export function mergeProblems(services: readonly ReportingService[], now: number): readonly Problem[] {
@@ -124,7 +124,7 @@ function behind(services: readonly ReportingService[], now: number): readonly Pr
     (a, b) => b.length - a.length || (servedSince(a) < servedSince(b) ? 1 : -1),
   );
   const since = servedSince(most);
-  if (now - Date.parse(since) < differsForMs) return [];
+  if (now - Date.parse(since) < maxLagMs) return [];
   return others.flat().map(({ name }) =>
     problemOf({
       object: `service/${name}`,

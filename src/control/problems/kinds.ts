@@ -1,4 +1,4 @@
-import type { ProblemKind } from '../core/problem.ts';
+import { maxLagMs, type ProblemKind } from '../core/problem.ts';
 
 /** The kinds that a service finds by itself. The others are found when the problems of several services are merged. */
 export type FoundKind = Exclude<ProblemKind, 'service-silent' | 'not-shown'>;
@@ -37,8 +37,7 @@ const flickering: ListingDelays = { afterMs: 3_000, clearMs: 10_000 };
 const rates: ListingDelays = { afterMs: 0, clearMs: 15_000 };
 /** Figures that rise slowly. They have a second threshold at which the problem ends. */
 const levels: ListingDelays = { afterMs: 0, clearMs: 5_000 };
-/** Every change takes some seconds to reach all replicas. */
-const lag: ListingDelays = { afterMs: 30_000, clearMs: 5_000 };
+const lag: ListingDelays = { afterMs: maxLagMs, clearMs: 5_000 };
 
 /** The delays of each kind. */
 export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
