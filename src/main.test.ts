@@ -284,9 +284,13 @@ describe('the command line', () => {
   it('puts refusals in JSON where JSON was asked for', async () => {
     const { refusal } = folderWithCommands();
     const { code, message } = await refusal('workspace', 'list', '--json');
-    expect([code, JSON.parse(message)]).toEqual([1, { error: expect.stringContaining('There is no database') }]);
+    const error = expect.stringContaining('There is no database') as string;
+    expect([code, JSON.parse(message)]).toEqual([1, { error, code: 'database_missing' }]);
     const usage = await refusal('workspace', 'create', '--json');
-    expect([usage.code, JSON.parse(usage.message)]).toEqual([2, { error: "missing required argument 'name'" }]);
+    expect([usage.code, JSON.parse(usage.message)]).toEqual([
+      2,
+      { error: "missing required argument 'name'", code: 'command_malformed' },
+    ]);
   });
 
   it('finds the database by --data, else by WEIR_DATABASE_URL', async () => {

@@ -75,6 +75,7 @@ export async function createKeyOverrides({ store, services, clock, log, kept }: 
   const hold = ({ keyId, status, by }: Override) => services.blockKey({ keyId, status, at: by.now });
 
   const close = every(clock, retryMs, async () => {
+    if (waiting.length === 0) return;
     await inTime(flush(), clock);
     // A service that has started meanwhile, or that did not answer, does not know it.
     for (const { one } of [...waiting]) await hold(one);

@@ -83,7 +83,7 @@ export async function startPortal(
   const token = async (): Promise<string> => (known ??= internalToken(await store.sharedSecret()));
   // While the database is down, a status that an operator sets reaches the services only with a token from before.
   const learnToken = async (): Promise<void> => void (await token().catch(() => undefined));
-  await learnToken();
+  void learnToken();
   stack.defer(every(systemClock, retryTokenMs, learnToken));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
   const services = createServices({
