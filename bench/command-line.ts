@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { fullPlan, quickPlan, type BenchPlan } from './scenarios.ts';
 
 export interface BenchCommand {
-  readonly kind: 'measure' | 'budget' | 'over-time' | 'profile' | 'help';
+  readonly kind: 'measure' | 'agents' | 'idle' | 'budget' | 'over-time' | 'profile' | 'help';
   readonly plan: BenchPlan;
   /** Where the figures go as JSON. */
   readonly json: string | undefined;
@@ -36,6 +36,8 @@ The figures, and how to read them, are described in docs/bench.md.
   --against DIR  measures the checkout in DIR too, in the same rounds, and compares the two
   --tracing      measures this checkout with tracing on, too, for one request in a hundred and for each, and compares
   --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
+  --agents       measures prompts of agents: conversations of 20 KB to 1.6 MB that grow by a turn with each request
+  --idle         measures the memory and the processor time of all programs while nobody asks anything
   --over-time    measures first bytes, delays of the event loop and memory, second by second, with slow streams open
   --streams N    with --over-time: slow streams that are open (default: 2000)
   --seconds N    with --over-time: seconds that are counted, half of them for each gateway (default: 300)
@@ -44,7 +46,17 @@ The figures, and how to read them, are described in docs/bench.md.
   --plain-only   measures plain Envoy alone
   --help`;
 
-const otherModes = ['budget', 'profile', 'plain-only', 'tracing', 'against', 'quick', 'rounds'] as const;
+const otherModes = [
+  'budget',
+  'agents',
+  'idle',
+  'profile',
+  'plain-only',
+  'tracing',
+  'against',
+  'quick',
+  'rounds',
+] as const;
 
 /** Throws with a sentence about the option at fault. */
 export function readCommandLine(args: readonly string[]): BenchCommand {
@@ -58,6 +70,8 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       tracing: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       budget: { type: 'boolean', default: false },
+      agents: { type: 'boolean', default: false },
+      idle: { type: 'boolean', default: false },
       'over-time': { type: 'boolean', default: false },
       streams: { type: 'string' },
       seconds: { type: 'string' },
@@ -77,11 +91,18 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     throw new Error('--tracing compares Weir with itself; it goes with neither --profile nor --plain-only.');
   if (values.budget && (values.profile || values['plain-only'] || values.tracing))
     throw new Error('--budget goes with --against, and with none of --profile, --plain-only and --tracing.');
+  if (values.agents && values.idle) throw new Error('--agents does not go with --idle.');
+  const alone = (['agents', 'idle'] as const).find((name) => values[name]);
+  if (alone !== undefined && (values.budget || values.profile || values['plain-only'] || values.tracing))
+    throw new Error(
+      `--${alone} goes with --against, and with none of --budget, --profile, --plain-only and --tracing.`,
+    );
   const overTime = readOverTime(values);
   const others = values['over-time'] ? otherModes.filter((name) => isGiven(values[name])) : [];
   if (others.length > 0) throw new Error(`--over-time does not go with --${others.join(' and --')}.`);
   return {
-    kind: (['help', 'profile', 'budget', 'over-time'] as const).find((kind) => values[kind]) ?? 'measure',
+    kind:
+      (['help', 'profile', 'budget', 'agents', 'idle', 'over-time'] as const).find((kind) => values[kind]) ?? 'measure',
     plan: { ...plan, rounds },
     json: values.json,
     withWeir: !values['plain-only'],

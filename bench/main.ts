@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { findEnvoy } from '../src/programs/local/find-envoy.ts';
+import { agentsText, measureAgents } from './agents.ts';
 import { type AnswerShape, shapePath } from './answers.ts';
 import { startBarePath } from './bare-path.ts';
 import { measureBudget } from './budget.ts';
@@ -11,6 +12,7 @@ import { readCommandLine, usage, type BenchCommand } from './command-line.ts';
 import { startEngines } from './engine-processes.ts';
 import { openLoadPool } from './load-pool.ts';
 import { measure, warmUp, type Measurement } from './measure.ts';
+import { idleText, measureIdle } from './idle.ts';
 import { heldShape, measureOverTime, type OverTime } from './over-time.ts';
 import { memoryPicture, tailsPicture } from './over-time-lines.ts';
 import { overTimeText } from './over-time-text.ts';
@@ -127,6 +129,16 @@ async function bench(command: BenchCommand): Promise<void> {
     print(budgetText(budget));
     if (command.json !== undefined) await writeFile(command.json, `${JSON.stringify(budget, undefined, 2)}\n`);
     failIfAny(budget.failures);
+    return;
+  }
+  if (command.kind === 'agents') {
+    const run = await measureAgents({ targets, rounds: command.plan.rounds, report });
+    print(agentsText(run));
+    failIfAny(run.failures);
+    return;
+  }
+  if (command.kind === 'idle') {
+    print(idleText(await measureIdle(targets)));
     return;
   }
   if (command.kind === 'over-time') {

@@ -54,7 +54,7 @@ function model(name: string, shape: AnswerShape, ownedBy: string): object {
       id: modelId(shape),
       ownedBy,
       added: '2026-01-01T00:00:00Z',
-      contextLength: 131_072,
+      contextLength: 1_048_576,
       inputModalities: ['text'],
       pricing: { prompt: '0.00000015', completion: '0.0000006', inputCacheRead: '0.00000003' },
       reasoning: shape.reasoningChunks > 0 ? { mode: 'Always', efforts: ['max'] } : { mode: 'None', efforts: [] },

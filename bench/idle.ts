@@ -1,0 +1,67 @@
+import { basename } from 'node:path';
+import { cpuMs, isEnvoy, memoryOf, type ProcessInfo, processTree } from './process-usage.ts';
+import { alignTable, titles } from './table.ts';
+import type { Target } from './target.ts';
+
+/** Compilers and collectors have finished with what the start left. */
+const settleMs = 90_000;
+const countedMs = 30_000;
+
+interface IdleProgram {
+  readonly target: Target['name'];
+  readonly program: string;
+  readonly pssBytes: number;
+  /** Processor time, ms for each second. */
+  readonly msPerSecond: number;
+}
+
+/** Memory and processor time of all programs of each target while nobody asks anything. The targets are measured side by side. */
+export async function measureIdle(targets: readonly Target[]): Promise<readonly IdleProgram[]> {
+  await passed(settleMs);
+  const trees = await Promise.all(
+    targets.map(async ({ name, pid }) => {
+      const tree = pid === undefined ? [] : await processTree(pid);
+      return tree.map((info) => ({ name, info }));
+    }),
+  );
+  const programs = trees.flat();
+  const used = (): Promise<readonly (number | undefined)[]> =>
+    Promise.all(programs.map(({ info }) => cpuMs([info.pid])));
+  const before = await used();
+  await passed(countedMs);
+  const after = await used();
+  return Promise.all(
+    programs.map(async ({ name, info }, at) => ({
+      target: name,
+      program: nameOf(info),
+      pssBytes: (await memoryOf([info.pid]))?.pssBytes ?? NaN,
+      msPerSecond: ((after[at] ?? NaN) - (before[at] ?? NaN)) / (countedMs / 1_000),
+    })),
+  );
+}
+
+function nameOf(info: ProcessInfo): string {
+  if (isEnvoy(info)) return 'Envoy';
+  const words = info.command.split(' ');
+  const script = words.findIndex((word) => word.endsWith('.ts'));
+  const main = words[script] ?? '';
+  return basename(main) === 'main.ts' ? (words[script + 1] ?? main) : basename(main);
+}
+
+const passed = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export function idleText(programs: readonly IdleProgram[]): string {
+  const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+  const rows = [...Map.groupBy(programs, ({ target }) => target)].flatMap(([target, all]) => {
+    const sum = (read: (program: IdleProgram) => number): number => all.reduce((total, one) => total + read(one), 0);
+    return [
+      ...all.map((one) => [`${titles[target]}: ${one.program}`, mib(one.pssBytes), `${one.msPerSecond.toFixed(1)} ms`]),
+      [
+        `${titles[target]}: all`,
+        mib(sum(({ pssBytes }) => pssBytes)),
+        `${sum((one) => one.msPerSecond).toFixed(1)} ms`,
+      ],
+    ];
+  });
+  return alignTable([['idle', 'memory (PSS)', 'processor time a second'], ...rows]);
+}
