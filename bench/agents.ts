@@ -1,6 +1,9 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { percentileMs } from './load.ts';
+import { chanceFrom } from '../test/support/chance.ts';
+import { spreadOf } from './figures.ts';
+import { merge, microseconds, percentileMs, record } from './load.ts';
 import { shapeOf } from './scenarios.ts';
 import { alignTable, titles } from './table.ts';
 import { cpuOf, processesOf, type Target } from './target.ts';
@@ -20,7 +23,7 @@ interface Sample {
   readonly target: Target['name'];
   readonly load: Load;
   readonly perSecond: number;
-  /** In microseconds. */
+  /** In microseconds, of the counted answers. */
   readonly firstByte: RecordableHistogram;
   /** Of the gateway for one request; undefined where the system does not say. */
   readonly cpuMs: number | undefined;
@@ -65,10 +68,9 @@ async function takeSample(target: Target, { load, round, failures }: TakeOptions
   const { path, headers, body } = target.request(shapeOf.together, false);
   const { model } = JSON.parse(body) as { readonly model: string };
   const pool = new Pool(`http://${target.address.host}:${target.address.port}`, { connections: load.callers });
-  const firstByte = createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 });
+  const firstByte = createHistogram(microseconds);
   let isCounted = false;
   let isOver = false;
-  let answers = 0;
   async function call(number: number): Promise<void> {
     const conversation = openConversation(load.bytes, round * 1_000 + number);
     while (!isOver) {
@@ -77,26 +79,24 @@ async function takeSample(target: Target, { load, round, failures }: TakeOptions
       const answer = await pool.request({ method: 'POST', path, headers, body: text });
       const ms = performance.now() - sentAt;
       await answer.body.dump();
-      if (answer.statusCode !== 200)
-        failures[`status ${answer.statusCode}`] = (failures[`status ${answer.statusCode}`] ?? 0) + 1;
-      else if (isCounted && !isOver) {
-        answers += 1;
-        firstByte.record(Math.max(1, Math.round(ms * 1_000)));
-      }
+      const { statusCode } = answer;
+      if (statusCode !== 200) failures[`status ${statusCode}`] = (failures[`status ${statusCode}`] ?? 0) + 1;
+      else if (isCounted && !isOver) record(firstByte, ms);
     }
   }
   const calls = Array.from({ length: load.callers }, (_, number) => call(number));
-  await passed(leadMs);
+  await wait(leadMs);
   const processes = await processesOf(target);
   const before = await cpuOf(processes);
   isCounted = true;
   const beganAt = performance.now();
-  await passed(countedMs);
+  await wait(countedMs);
   const after = await cpuOf(processes);
   const seconds = (performance.now() - beganAt) / 1_000;
   isOver = true;
   await Promise.all(calls);
   await pool.close();
+  const answers = firstByte.count;
   const usedMs = (['service', 'envoy'] as const).map((part) => (after[part] ?? 0) - (before[part] ?? 0));
   const cpuMs = target.pid === undefined ? undefined : usedMs.reduce((sum, ms) => sum + ms, 0) / Math.max(1, answers);
   return { target: target.name, load, perSecond: answers / seconds, firstByte, cpuMs };
@@ -109,10 +109,10 @@ interface Message {
 
 /** A conversation of about so many bytes. Each call has a turn more, and after a tenth of its length another one begins. */
 export function openConversation(bytes: number, seed: number): { readonly next: () => readonly Message[] } {
-  const random = randomFrom(seed);
+  const chance = chanceFrom(seed);
   const words = (length: number): string => {
     let text = '';
-    while (text.length < length) text += `${vocabulary[Math.floor(random() * vocabulary.length)] ?? ''} `;
+    while (text.length < length) text += `${chance.pick(vocabulary)} `;
     return text;
   };
   const turn = (length: number): readonly Message[] => [
@@ -143,37 +143,21 @@ const vocabulary =
     ' ',
   );
 
-/** Numbers from 0 up to 1 that follow from a seed (the minimal standard generator of Park and Miller, CACM 1988). */
-function randomFrom(seed: number): () => number {
-  let state = seed + 1;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
-  };
-}
-
-/** The length of a window is the measure itself. */
-const passed = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 export function agentsText({ samples }: AgentsRun): string {
   const names = [...new Set(samples.map(({ target }) => target))];
   const rows = loads.flatMap((load) =>
     names.map((name) => {
       const own = samples.filter((sample) => sample.load === load && sample.target === name);
-      const all = createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 });
-      for (const { firstByte } of own) all.add(firstByte);
+      const all = merge(own.map(({ firstByte }) => firstByte));
       const ms = (percent: number): string => `${percentileMs(all, percent)?.toFixed(1) ?? '–'} ms`;
-      const rate = middle(own.map(({ perSecond }) => perSecond));
-      const cpu = middle(own.flatMap(({ cpuMs }) => cpuMs ?? []));
+      const median = (values: readonly number[]): string => spreadOf(values)?.median.toFixed(1) ?? '–';
+      const rate = median(own.map(({ perSecond }) => perSecond));
+      const cpu = median(own.flatMap(({ cpuMs }) => cpuMs ?? []));
       return [
         `${load.bytes / 1_000} KB, ${load.callers} ${load.callers === 1 ? 'caller' : 'callers'}: ${titles[name]}`,
-        ...[`${rate.toFixed(1)}/s`, ms(50), ms(99), `${cpu.toFixed(1)} ms`],
+        ...[`${rate}/s`, ms(50), ms(99), `${cpu} ms`],
       ];
     }),
   );
   return alignTable([['prompts of agents', 'requests', 'first byte p50', 'p99', 'processor time a request'], ...rows]);
-}
-
-function middle(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 }

@@ -9,6 +9,11 @@ test.each([
   [['--tracing'], { kind: 'measure', withTracing: true }],
   [['--profile'], { kind: 'profile', withTracing: false }],
   [['--budget', '--against', '../older'], { kind: 'budget', against: '../older' }],
+  [
+    ['--agents', '--rounds', '3', '--against', '../older'],
+    { kind: 'agents', plan: { rounds: 3 }, against: '../older' },
+  ],
+  [['--idle', '--against', '../older'], { kind: 'idle', against: '../older' }],
   [['--over-time'], { kind: 'over-time', overTime: { streams: 2000, seconds: 300, pictures: undefined } }],
   [
     ['--over-time', '--streams', '200', '--seconds', '20', '--pictures', 'out', '--json', 'out.json'],
@@ -29,6 +34,8 @@ test.each([
   [['--budget', '--tracing'], /--budget/],
   [['--over-time', '--budget'], /--over-time does not go with --budget\./],
   [['--over-time', '--against', '../older', '--rounds', '2'], /--against and --rounds/],
+  [['--agents', '--idle', '--json', 'out.json'], /--agents does not go with --idle and --json\./],
+  [['--idle', '--rounds', '2'], /--idle does not go with --rounds\./],
   [['--over-time', '--streams', '0'], /--streams/],
   [['--over-time', '--seconds', '10'], /--seconds/],
   [['--streams', '200'], /--streams goes with --over-time/],

@@ -37,7 +37,7 @@ The figures, and how to read them, are described in docs/bench.md.
   --tracing      measures this checkout with tracing on, too, for one request in a hundred and for each, and compares
   --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
   --agents       measures prompts of agents: conversations of 20 KB to 1.6 MB that grow by a turn with each request
-  --idle         measures the memory and the processor time of all programs while nobody asks anything
+  --idle         measures the memory and the processor time of all programs while no requests arrive
   --over-time    measures first bytes, delays of the event loop and memory, second by second, with slow streams open
   --streams N    with --over-time: slow streams that are open (default: 2000)
   --seconds N    with --over-time: seconds that are counted, half of them for each gateway (default: 300)
@@ -46,17 +46,13 @@ The figures, and how to read them, are described in docs/bench.md.
   --plain-only   measures plain Envoy alone
   --help`;
 
-const otherModes = [
-  'budget',
-  'agents',
-  'idle',
-  'profile',
-  'plain-only',
-  'tracing',
-  'against',
-  'quick',
-  'rounds',
-] as const;
+const otherMeasures = ['budget', 'profile', 'plain-only', 'tracing'] as const;
+/** The options that do not go with a mode. */
+const refusedBeside = {
+  'over-time': [...otherMeasures, 'agents', 'idle', 'against', 'quick', 'rounds'],
+  agents: [...otherMeasures, 'idle', 'json'],
+  idle: [...otherMeasures, 'quick', 'rounds', 'json'],
+} as const;
 
 /** Throws with a sentence about the option at fault. */
 export function readCommandLine(args: readonly string[]): BenchCommand {
@@ -91,15 +87,11 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     throw new Error('--tracing compares Weir with itself; it goes with neither --profile nor --plain-only.');
   if (values.budget && (values.profile || values['plain-only'] || values.tracing))
     throw new Error('--budget goes with --against, and with none of --profile, --plain-only and --tracing.');
-  if (values.agents && values.idle) throw new Error('--agents does not go with --idle.');
-  const alone = (['agents', 'idle'] as const).find((name) => values[name]);
-  if (alone !== undefined && (values.budget || values.profile || values['plain-only'] || values.tracing))
-    throw new Error(
-      `--${alone} goes with --against, and with none of --budget, --profile, --plain-only and --tracing.`,
-    );
   const overTime = readOverTime(values);
-  const others = values['over-time'] ? otherModes.filter((name) => isGiven(values[name])) : [];
-  if (others.length > 0) throw new Error(`--over-time does not go with --${others.join(' and --')}.`);
+  for (const mode of ['over-time', 'agents', 'idle'] as const) {
+    const others = values[mode] ? refusedBeside[mode].filter((name) => isGiven(values[name])) : [];
+    if (others.length > 0) throw new Error(`--${mode} does not go with --${others.join(' and --')}.`);
+  }
   return {
     kind:
       (['help', 'profile', 'budget', 'agents', 'idle', 'over-time'] as const).find((kind) => values[kind]) ?? 'measure',

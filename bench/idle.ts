@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { cpuMs, isEnvoy, memoryOf, type ProcessInfo, processTree } from './process-usage.ts';
 import { alignTable, titles } from './table.ts';
 import type { Target } from './target.ts';
@@ -15,9 +16,9 @@ interface IdleProgram {
   readonly msPerSecond: number;
 }
 
-/** Memory and processor time of all programs of each target while nobody asks anything. The targets are measured side by side. */
+/** Memory and processor time of all programs of each target while no requests arrive. The targets are measured side by side. */
 export async function measureIdle(targets: readonly Target[]): Promise<readonly IdleProgram[]> {
-  await passed(settleMs);
+  await wait(settleMs);
   const trees = await Promise.all(
     targets.map(async ({ name, pid }) => {
       const tree = pid === undefined ? [] : await processTree(pid);
@@ -28,7 +29,7 @@ export async function measureIdle(targets: readonly Target[]): Promise<readonly 
   const used = (): Promise<readonly (number | undefined)[]> =>
     Promise.all(programs.map(({ info }) => cpuMs([info.pid])));
   const before = await used();
-  await passed(countedMs);
+  await wait(countedMs);
   const after = await used();
   return Promise.all(
     programs.map(async ({ name, info }, at) => ({
@@ -47,8 +48,6 @@ function nameOf(info: ProcessInfo): string {
   const main = words[script] ?? '';
   return basename(main) === 'main.ts' ? (words[script + 1] ?? main) : basename(main);
 }
-
-const passed = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function idleText(programs: readonly IdleProgram[]): string {
   const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;

@@ -46,8 +46,8 @@ export interface LoadEvents {
 }
 
 /** Up to an hour, each value within a thousandth. */
-const microseconds = { lowest: 1, highest: 3_600_000_000, figures: 3 };
-const record = (histogram: RecordableHistogram, ms: number): void =>
+export const microseconds = { lowest: 1, highest: 3_600_000_000, figures: 3 };
+export const record = (histogram: RecordableHistogram, ms: number): void =>
   histogram.record(Math.max(1, Math.round(ms * 1000)));
 
 /** A percentile of a histogram of microseconds, in ms; undefined when it is empty. */
@@ -232,7 +232,7 @@ export function mergeResults(results: readonly LoadResult[]): LoadResult {
   };
 }
 
-function merge(histograms: readonly RecordableHistogram[]): RecordableHistogram {
+export function merge(histograms: readonly RecordableHistogram[]): RecordableHistogram {
   const merged = createHistogram(microseconds);
   for (const histogram of histograms) merged.add(histogram);
   return merged;
