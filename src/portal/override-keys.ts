@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { actorKinds, DatabaseDown } from '../books/core/administration.ts';
-import { every, waitFor } from '../core/clock.ts';
+import { every, within } from '../core/clock.ts';
 import { keyBlockSchema } from '../core/key-block.ts';
 import type { Overridden, Override, Portal } from './portal.ts';
 
 const retryMs = 2_000;
-/** How long the database may take before the services hold a status for it. */
+/** Longest wait for the database, or for the disk: one that has just been stopped, or is busy, may not answer for seconds. */
 const patienceMs = 500;
 const maxWaiting = 1_000;
 
@@ -76,7 +76,7 @@ export async function createKeyOverrides({ store, services, clock, log, kept }: 
 
   const close = every(clock, retryMs, async () => {
     if (waiting.length === 0) return;
-    await inTime(flush(), clock);
+    await within(patienceMs, clock, flush());
     // A service that has started meanwhile, or that did not answer, does not know it.
     for (const { one } of [...waiting]) await hold(one);
   });
@@ -86,20 +86,13 @@ export async function createKeyOverrides({ store, services, clock, log, kept }: 
       const own: Waiting = { one, refuse: (error) => (refused = error) };
       const hasRoom = waiting.length < maxWaiting;
       if (hasRoom) waiting.push(own);
-      await inTime(flush(), clock);
+      await within(patienceMs, clock, flush());
       own.refuse = undefined;
       if (refused !== undefined) throw refused;
       if (hasRoom && !waiting.includes(own)) return { isStored: true, services: [] };
-      const [answers] = await Promise.all([hold(one), inTime(keep(), clock)]);
+      const [answers] = await Promise.all([hold(one), within(patienceMs, clock, keep())]);
       return { isStored: false, services: answers.services };
     },
     close,
   };
-}
-
-/** Resolves with the work, or earlier: a database that has just been stopped, or a busy disk, may not answer for seconds. */
-async function inTime(work: Promise<void>, clock: Portal['clock']): Promise<void> {
-  const over = new AbortController();
-  await Promise.race([work, waitFor(patienceMs, { clock, signal: over.signal })]);
-  over.abort();
 }

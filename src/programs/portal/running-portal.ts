@@ -82,9 +82,12 @@ export async function startPortal(
   let known: string | undefined;
   const token = async (): Promise<string> => (known ??= internalToken(await store.sharedSecret()));
   // While the database is down, a status that an operator sets reaches the services only with a token from before.
-  const learnToken = async (): Promise<void> => void (await token().catch(() => undefined));
+  const learnToken = async (): Promise<void> => {
+    if ((await token().catch(() => undefined)) !== undefined) stopLearning();
+  };
+  const stopLearning = every(systemClock, retryTokenMs, learnToken);
+  stack.defer(stopLearning);
   void learnToken();
-  stack.defer(every(systemClock, retryTokenMs, learnToken));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
   const services = createServices({
     ...{ origins: () => origins, token, lookUp: systemLookUp },
