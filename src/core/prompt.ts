@@ -114,7 +114,7 @@ export interface PromptShape {
 }
 
 /**
- * Most tokens a prompt can have, by its size alone; undefined when there is no bound.
+ * The maximum number of tokens that a prompt can have, by its size alone; undefined when there is no bound.
  *
  * The proof: a text is no longer in UTF-8 than as a JSON string. So the texts of the body together have at most
  * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. The template adds its own words, whose
@@ -122,7 +122,7 @@ export interface PromptShape {
  * and its own words do not grow with the texts. Tools are written as JSON again, with a blank after each comma and
  * colon, which at most doubles them; a template that indents them gets no bound.
  */
-export function mostTokens(
+export function maxTokensOf(
   shape: PromptShape,
   bounds: TokenizerBounds,
   tokensPerImage: number | undefined,
@@ -140,10 +140,10 @@ export function mostTokens(
 }
 
 /**
- * Fewest tokens that `textBytes` bytes of text, all of which reach the prompt, can become: no token stands for more than
+ * The minimum number of tokens that `textBytes` bytes of text, all of which reach the prompt, can become: no token stands for more than
  * `maxTokenBytes` of them.
  */
-export function fewestTokens(textBytes: number, maxTokenBytes: number): number {
+export function minTokensOf(textBytes: number, maxTokenBytes: number): number {
   return Math.ceil(textBytes / maxTokenBytes);
 }
 

@@ -6,7 +6,7 @@ import { quoted } from '../../core/one-line.ts';
 import type { Plan, Ranking } from '../core/plan.ts';
 import { hasSuffix, variantNotSupported } from '../core/model-name.ts';
 import { allowsModel, type ModelPatterns } from '../../core/model-patterns.ts';
-import { mostTokens, type PreparedRequest, type PromptCounting, type Tokenizers } from '../../core/prompt.ts';
+import { maxTokensOf, type PreparedRequest, type PromptCounting, type Tokenizers } from '../../core/prompt.ts';
 import type { AffinityOf } from './affinity.ts';
 import { type Asked, eligibleRoutes, lackOf } from './eligible.ts';
 import { neverSeen, type RoutingView } from './health/route-status.ts';
@@ -131,7 +131,7 @@ export async function checkContext(prepared: PreparedRequest, options: ContextOp
   if (limit < 1) throw contextOverflow(model);
   if (counting === undefined) return;
   const bounds = tokenizers.boundsOf(counting.tokenizerPath);
-  const most = bounds === undefined ? undefined : mostTokens(prepared.shape, bounds, counting.tokensPerImage);
+  const most = bounds === undefined ? undefined : maxTokensOf(prepared.shape, bounds, counting.tokensPerImage);
   if (most !== undefined && most <= limit) return;
   const count = await prepared.countPrompt({ ...counting, want: 'fit', limit });
   if (count.kind === 'over') throw contextOverflow(model);

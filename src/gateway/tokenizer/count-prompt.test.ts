@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mostTokens, type Prompt, type PromptCount, type PromptShape } from '../../core/prompt.ts';
+import { maxTokensOf, type Prompt, type PromptCount, type PromptShape } from '../../core/prompt.ts';
 import { countPrompt, countInSteps } from './count-prompt.ts';
 import { type LoadedTokenizer, loadTokenizer } from './loaded-tokenizer.ts';
 import { countUntil } from './text-counter.ts';
@@ -140,7 +140,7 @@ describe('bounds', () => {
     fc.assert(
       fc.property(anyPrompt, fc.boolean(), (prompt, ascii) => {
         const written = JSON.stringify({ messages: prompt.messages, tools: prompt.tools });
-        const most = mostTokens(shapeOf(prompt, ascii ? escaped(written) : written), tokenizer.bounds, undefined);
+        const most = maxTokensOf(shapeOf(prompt, ascii ? escaped(written) : written), tokenizer.bounds, undefined);
         const count = countPrompt(tokenizer, prompt, unlimited);
         expect(count.kind).toBe('counted');
         if (count.kind === 'counted' && most !== undefined) expect(count.tokens).toBeLessThanOrEqual(most);
@@ -174,8 +174,8 @@ describe('bounds', () => {
   it('promise nothing for a template that indents tools, and something without tools', () => {
     const { bounds } = tokenizerOf('llama');
     const shape = promptShape({ bodyBytes: 100 });
-    expect(mostTokens(shape, bounds, undefined)).toBeGreaterThan(100);
-    expect(mostTokens({ ...shape, tools: 1 }, bounds, undefined)).toBeUndefined();
+    expect(maxTokensOf(shape, bounds, undefined)).toBeGreaterThan(100);
+    expect(maxTokensOf({ ...shape, tools: 1 }, bounds, undefined)).toBeUndefined();
   });
 });
 

@@ -1,4 +1,4 @@
-import { fewestTokens } from '../../core/prompt.ts';
+import { minTokensOf } from '../../core/prompt.ts';
 import {
   compileNormalizer,
   compilePreTokenizer,
@@ -73,7 +73,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   }
 
   function* count(text: string, limit: number): Counting<TextCount> {
-    const least = fewestTokens(Buffer.byteLength(text), sizes.maxTextBytes);
+    const least = minTokensOf(Buffer.byteLength(text), sizes.maxTextBytes);
     if (least > limit) return { kind: 'over', atLeast: least };
     let tokens = 0;
     let words = 0;
@@ -82,7 +82,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
       if (word === undefined) tokens += 1;
       else {
         // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be merged.
-        const atLeast = tokens + fewestTokens(word.length, sizes.maxTokenBytes);
+        const atLeast = tokens + minTokensOf(word.length, sizes.maxTokenBytes);
         if (atLeast > limit) return { kind: 'over', atLeast };
         try {
           tokens += tokensOf(word);
