@@ -156,10 +156,9 @@ interface ServiceFacts {
 export function servingEndpoints(
   inState: (state: 'ready' | 'draining') => readonly Endpoint[],
 ): FoundEndpoints['endpoints'] {
-  const [ready = [], draining = []] = (['ready', 'draining'] as const).map((state) =>
-    [...new Map(inState(state).map((one) => [one.name, one])).values()].sort(byNameOf),
-  );
-  return ready.length > 0 ? ready : draining;
+  const found = inState('ready');
+  const serving = found.length > 0 ? found : inState('draining');
+  return [...new Map(serving.map((one) => [one.name, one])).values()].sort(byNameOf);
 }
 
 /** The endpoints of a Service, from all its slices, each pod once. */

@@ -23,7 +23,7 @@ export interface Reconciled {
 export type Reconciliation = Reconciled | { readonly next: 'gone'; readonly events: readonly ObjectEvent[] };
 
 /** A reconciliation that changed nothing. */
-export const unfinished = (statements: readonly Statement[], next: Reconciled['next'] = 'done'): Reconciled => ({
+export const unchanged = (statements: readonly Statement[], next: Reconciled['next'] = 'done'): Reconciled => ({
   ...{ statements, fields: {}, events: [], next },
 });
 
@@ -33,7 +33,7 @@ export function notAccepted(
   { reason, message, next }: { readonly reason: string; readonly message: string; readonly next?: 'again' | 'done' },
 ): Reconciled {
   const last = statementsOf(kind === 'Credit' ? 'Booked' : 'Ready');
-  return unfinished([statementsOf('Accepted').isFalse(reason, message), last.isFalse('NotAccepted')], next);
+  return unchanged([statementsOf('Accepted').isFalse(reason, message), last.isFalse('NotAccepted')], next);
 }
 
 /** The object breaks the rules of its kind, which the API server checks, too. */

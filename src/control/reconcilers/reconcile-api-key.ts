@@ -19,7 +19,7 @@ import {
   type Reconciliation,
   suspended,
   suspensionEvents,
-  unfinished,
+  unchanged,
   warning,
 } from './account-status.ts';
 
@@ -194,7 +194,7 @@ function wantedOf(object: AccountObject, text: string, { spec, workspaceId, keyT
 const isReady = statementsOf('Ready');
 
 function notReady(reason: string, message: string): Reconciled {
-  return unfinished([accepted, isReady.isFalse(reason, `spec.secretRef: ${message}`)]);
+  return unchanged([accepted, isReady.isFalse(reason, `spec.secretRef: ${message}`)]);
 }
 
 interface ReadyKey {

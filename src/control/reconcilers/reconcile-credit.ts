@@ -5,7 +5,7 @@ import { Refusal } from '../../books/core/operator-refusals.ts';
 import { formatUsd, parseUsd } from '../../core/money.ts';
 import type { AccountObject, CreditBooked } from '../../books/core/declared-account.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';
-import { normal, invalid, type Reconciled, type Reconciliation, unfinished, warning } from './account-status.ts';
+import { normal, invalid, type Reconciled, type Reconciliation, unchanged, warning } from './account-status.ts';
 
 export async function reconcileCredit(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
   if (object.deletedAt !== undefined) return leave(object, parts);
@@ -52,7 +52,7 @@ function reported(booked: CreditBooked): Reconciled {
 
 const isBooked = statementsOf('Booked');
 const notBooked = (reason: string, message: string): Reconciled =>
-  unfinished([accepted, isBooked.isFalse(reason, message)]);
+  unchanged([accepted, isBooked.isFalse(reason, message)]);
 
 /** A deleted Credit changes no money, and says so. */
 async function leave(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
