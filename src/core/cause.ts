@@ -13,7 +13,7 @@ export interface CauseRow {
   readonly who: keyof typeof actors;
 }
 
-/** The persons who can end a cause. `nobody`: it ends without an action, or it is not a fault. */
+/** The persons who can end a cause. `nobody`: the cause ends without an action, or is not a fault. */
 export const actors = {
   gateway: 'the operator of the gateway',
   engine: 'the operator of the engine',

@@ -142,7 +142,7 @@ export interface EngineErrorReading {
   readonly engineError: EngineError;
   /** The part of the request that the error names. Undefined if it names none. */
   readonly about?: Feature | undefined;
-  /** What the reader of the answer or of Envoy's details has found. Undefined: kind and status say all (`causeOf`). */
+  /** The cause that the answer or Envoy's details name. Undefined: it follows from kind and status (`causeOf`). */
   readonly cause?: Cause | undefined;
   /** The field that the engine does not know, if the service chose it. */
   readonly refuses?: OwnField | undefined;

@@ -230,7 +230,7 @@ it('keeps a workspace that has keys, and gives a later object of its name the sa
   const stays = { eraseName: false };
   expect(await leaveWorkspace(queries, object, stays, by)).toEqual({ kind: 'has-keys', keys: 1 });
   await leaveKeys(queries, object, by);
-  // A key of the portal's playground is nobody's, and does not keep it.
+  // A key of the portal's playground belongs to no object, and does not keep the Workspace.
   await playgroundKey(
     queries,
     {

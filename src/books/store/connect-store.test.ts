@@ -67,7 +67,7 @@ it('learns of a stopped key from a database that stores nothing, and keeps the l
   expect(again()).toEqual(['hash']);
   reply({ kind: 'found', isBehind: true, found: [['hash', credential('suspended')]] });
   expect(store.findCredential('hash')).toMatchObject({ key: { status: 'suspended' }, workspace: { balance: 6n } });
-  // Nobody knows the balance of a key that was not remembered.
+  // The balance of a key that was not remembered is not known.
   const unknown = store.findCredential('unknown');
   reply({ kind: 'found', isBehind: true, found: [['unknown', credential('active')]] });
   reply({ kind: 'not-searched', hashes: ['unknown'], message: 'the database is down' });
@@ -83,7 +83,7 @@ it('reads a key again now and then if no change is reported', async () => {
 });
 
 describe.each(['sqlite', 'postgres'] as const)('a key that is known, on %s', (kind) => {
-  /** What becomes of a request whose look-up finds nobody who answers, so long after the key was read. */
+  /** The outcome of a request that looks the key up so long after it was read, while the database does not answer. */
   async function servedAfter(ms: number, goesDown: boolean) {
     const { clock, store, reply, goDown } = await rememberingStore(kind);
     if (goesDown) goDown();

@@ -45,7 +45,7 @@ export async function readKeys(
   const found = await findCredentials(queries, hashes, clock.now());
   const isBehind = state.status.database === 'up' ? {} : { isBehind: true as const };
   reply({ kind: 'found', found: hashes.map((hash) => [hash, found.get(hash)] as const), ...isBehind });
-  // What was found may be older than a change that was reported meanwhile.
+  // The keys may have been read before a change that was reported meanwhile.
   if (state.changes !== changes) reply({ kind: 'changed' });
 }
 

@@ -98,7 +98,8 @@ describe('a replica that was held up', () => {
   });
 });
 
-// It gives up seven seconds after it asked, whenever the API server answered: the others count from their own look at the lease.
+// A leader gives up seven seconds after its request, whenever the API server answered: other replicas count from their own look
+// at the lease.
 it.each([
   [4_600, 2_399],
   [5_000, 1_999],

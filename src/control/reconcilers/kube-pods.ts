@@ -47,7 +47,7 @@ export async function openPods(settings: Settings, options: PodsOptions): Promis
     follow: (source, how) => (source.kind === 'service' ? services.follow(source, how) : pools.follow(source, how)),
     inStepAt: () => Math.min(services.inStepAt() ?? Infinity, pools.inStepAt() ?? Infinity),
     close: async () => {
-      // Their end takes the known endpoints away.
+      // The followers forget the known endpoints when they end.
       const saved = file.close();
       await Promise.all([services.close(), pools.close(), saved]);
     },

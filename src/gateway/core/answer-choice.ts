@@ -1,6 +1,6 @@
 import type { FinishReason, RelayedEvent, UsageEvent } from '../../core/event.ts';
 
-/** What has come of one choice of an answer. */
+/** The parts of one choice of an answer, as far as they have arrived. */
 export interface AnswerChoice {
   text: string;
   reasoning: string;

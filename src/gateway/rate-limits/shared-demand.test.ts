@@ -26,7 +26,7 @@ it.each<[string, readonly string[], { readonly demands: number; readonly reporti
   await expect.poll(() => demand.of('a')).toBeDefined();
   const found = demand.of('a');
   expect(found && { demands: found.demands.length, reporting: found.reporting }).toEqual(expected);
-  // What was read long ago says nothing.
+  // A demand that was read long ago does not count.
   demand.close();
   clock.advance(3_000);
   expect(demand.of('a')).toBeUndefined();

@@ -39,7 +39,7 @@ async function replicasOf(count: number) {
   }
   await run(3_000);
   expect(limits.map(({ link }) => [link.isUp(), link.replicas()])).toEqual(limits.map(() => [true, count]));
-  /** What Valkey counts, without what is zero. */
+  /** The counts of Valkey, without those that are zero. */
   const counted = () =>
     Object.fromEntries(
       [...valkey.underWay()]
@@ -51,7 +51,7 @@ async function replicasOf(count: number) {
 
 const cost = 1_000n;
 const [balance, budget] = [9n * cost, 6n * cost];
-/** It has little of everything, so that Valkey is asked about all of it. */
+/** A request with little of each limit, so that Valkey is asked about each. */
 const poor = rateAsk({
   ...{ rate: 1_000, burst: 1_000, maxInFlight: 256 },
   funds: { balance, budget, tags: [{ tag: 'team=search', left: budget }] },

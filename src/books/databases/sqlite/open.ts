@@ -47,6 +47,7 @@ export async function openSqlite(
   const { files } = machine;
   refuseForeignWal(location, files);
   if (options.missing === 'refuse' && !files.existsSync(file)) {
+    // An Error and no Refusal: `weir key suspend --override` asks the portal where a database cannot be opened.
     const { message, code } = refusal('database_missing', { file });
     throw Object.assign(new Error(message), { code });
   }
