@@ -5,22 +5,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { backendManifest, canary, modelManifest, startWeir } from '../support/weir.ts';
+import { backendManifest, canary, modelManifest, startWeir, teamManifest } from '../support/weir.ts';
 import { untilHolds } from '../support/until-holds.ts';
 import { forFile } from '../support/for-file.ts';
 
 const dayMs = 86_400_000;
-
-const team = `apiVersion: weir.dev/v1alpha1
-kind: Workspace
-metadata: {name: search-team}
-spec: {maxInFlight: 256}
----
-apiVersion: weir.dev/v1alpha1
-kind: Credit
-metadata: {name: order-8}
-spec: {workspace: search-team, usd: "25", note: order 8}
-`;
 
 /** `mark`: another one has the gateway look at the key at once, not within a minute. */
 const keyOf = (mark: string): string => `apiVersion: weir.dev/v1alpha1
@@ -45,7 +34,9 @@ async function statusWith(key: string): Promise<number> {
 
 const engine = await forFile(startProgrammableEngine({ behaviour: { reasoning: 'never', words: 3 } }));
 const catalog = backendManifest('engine', engine) + modelManifest('test/model', ['engine']);
-const weir = await forFile(startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog, 'team.yaml': team } }));
+const weir = await forFile(
+  startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog, 'team.yaml': teamManifest } }),
+);
 declareKey('first');
 await untilHolds(keyText);
 

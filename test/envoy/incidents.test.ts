@@ -12,7 +12,7 @@ import { newDataFolder, removeStarts, runStart, start, type Started } from '../s
 import { giveTo, unprivilegedUser } from '../support/unprivileged-user.ts';
 import { untilHolds } from '../support/until-holds.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
-import { backendManifest, modelManifest } from '../support/weir.ts';
+import { backendManifest, modelManifest, teamManifest } from '../support/weir.ts';
 import { pageCommands } from './support/page-commands.ts';
 import { engineCertificates } from './support/sabotages/engine-certificates.ts';
 import {
@@ -67,16 +67,7 @@ const catalog = (weight: number): string =>
   backendManifest('gpu-b', second) +
   modelManifest('org/chat', ['gpu-a', 'gpu-b'], '  hedging: {mode: Disabled}', weight);
 
-const team = `apiVersion: weir.dev/v1alpha1
-kind: Workspace
-metadata: {name: search-team}
-spec: {maxInFlight: 256}
----
-apiVersion: weir.dev/v1alpha1
-kind: Credit
-metadata: {name: order-8}
-spec: {workspace: search-team, usd: "25", note: order 8}
----
+const team = `${teamManifest}---
 apiVersion: weir.dev/v1alpha1
 kind: ApiKey
 metadata: {name: search-prod}

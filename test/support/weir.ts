@@ -94,6 +94,18 @@ export interface WeirOptions {
   readonly maxOpenFiles?: number;
 }
 
+/** A Workspace with money. */
+export const teamManifest = `apiVersion: weir.dev/v1alpha1
+kind: Workspace
+metadata: {name: search-team}
+spec: {maxInFlight: 256}
+---
+apiVersion: weir.dev/v1alpha1
+kind: Credit
+metadata: {name: order-8}
+spec: {workspace: search-team, usd: "25", note: order 8}
+`;
+
 /** A Backend manifest for a programmable engine. */
 export function backendManifest(name: string, engine: { readonly port: number }, kind = 'vllm'): string {
   return [

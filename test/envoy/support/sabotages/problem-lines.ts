@@ -11,17 +11,20 @@ export interface Line {
   readonly action: string;
 }
 
-/** The lines of `weir problems --json`, but for what the machine of the test lacks. */
+/** Leaves out what the machine of the test lacks. */
+const ofGateway = <Some extends Pick<Line, 'object'>>(lines: readonly Some[]): readonly Some[] =>
+  lines.filter(({ object }) => object !== 'disk');
+
+/** The lines of `weir problems --json`. */
 export function linesOf({ stdout, stderr, code }: Ended): readonly Line[] {
   expect([stderr, code]).toEqual(['', 0]);
-  return (JSON.parse(stdout) as readonly Line[]).filter(({ object }) => object !== 'disk');
+  return ofGateway(JSON.parse(stdout) as readonly Line[]);
 }
 
 /** Reads the list of a service itself, without a program that a busy machine has to start first. */
 export async function glanceAt(gateway: Parameters<typeof askService>[0]): Promise<() => Promise<readonly Line[]>> {
   const ask = await askService(gateway);
-  return async () =>
-    problemReportSchema.parse(await ask('problems')).problems.filter(({ object }) => object !== 'disk');
+  return async () => ofGateway(problemReportSchema.parse(await ask('problems')).problems);
 }
 
 interface Wait {
