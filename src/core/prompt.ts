@@ -21,6 +21,11 @@ export interface PromptCountOptions {
   readonly limit: number;
   /** Tokens that an image adds to the text that the template writes for it. */
   readonly tokensPerImage?: number | undefined;
+  /**
+   * Prompts of the same scope share the counts of their texts, which are then quicker: those of a workspace. Absent: nothing is
+   * remembered.
+   */
+  readonly scope?: string | undefined;
 }
 
 /** The number of tokens of a prompt, as far as it had to be counted. */
@@ -148,7 +153,7 @@ export function minTokensOf(textBytes: number, maxTokenBytes: number): number {
 }
 
 /** The means to count a prompt: a model's tokenizer, and the values for its template. */
-export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage'> {
+export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage' | 'scope'> {
   /** Folder under the tokenizer root. */
   readonly tokenizerPath: string;
   readonly templateArguments: Readonly<Record<string, unknown>>;
@@ -162,11 +167,11 @@ export interface PromptCountAsk extends PromptCounting, PromptCountOptions {}
 /** The means to count a model's prompts; undefined when the model has no tokenizer. */
 export function promptCounting(
   { tokenizer }: Pick<Model, 'tokenizer'>,
-  { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
+  how: Pick<PromptCounting, 'templateArguments' | 'form' | 'scope'>,
 ): PromptCounting | undefined {
   if (tokenizer === undefined) return undefined;
   const { path: tokenizerPath, tokensPerImage } = tokenizer;
-  return { tokenizerPath, templateArguments, form, tokensPerImage };
+  return { ...how, tokenizerPath, tokensPerImage };
 }
 
 /** A request that has been read and checked. Large messages may be held in a worker. */

@@ -5,6 +5,7 @@
 import { openSeal } from '../web-search/seal/seal.ts';
 import { countPrompt } from '../tokenizer/count-prompt.ts';
 import { createTokenizerCache } from '../tokenizer/loaded-tokenizer.ts';
+import { createRememberedCounts } from '../tokenizer/remembered-counts.ts';
 import type { RequestTarget } from '../../core/capability.ts';
 import type { Surface } from '../../core/dialect.ts';
 import type { ImageHosts } from '../../core/image-hosts.ts';
@@ -36,6 +37,7 @@ export function createFunctions({ tokenizerRoot, imageHosts, keepsBillingLines, 
   const encoder = new TextEncoder();
   const elapsed = (): number => performance.now();
   const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });
+  const remembered = createRememberedCounts({ elapsed });
   const seal = sealFiles && openSeal({ ...sealFiles, elapsed });
   const sealing = seal && { seal, traces: seal };
 
@@ -60,7 +62,8 @@ export function createFunctions({ tokenizerRoot, imageHosts, keepsBillingLines, 
       const tokenizer = await tokenizers.get(tokenizerPath).catch(() => undefined);
       if (tokenizer === undefined) return { kind: 'unknown', reason: 'tokenizer' };
       const prompt = promptOf(request, { templateArguments, form });
-      return countPrompt(tokenizer, prompt, { ...options, milliseconds: allowanceMs, elapsed });
+      const known = ask.scope === undefined ? undefined : remembered.within(tokenizerPath, ask.scope);
+      return countPrompt(tokenizer, prompt, { ...options, milliseconds: allowanceMs, elapsed, remembered: known });
     },
     divide: (handle: number, key: BlockKey) => blocksOf(heldRequest(handle), key),
     release: (handle: number) => held.delete(handle),

@@ -123,11 +123,11 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
   try {
     const asked = { request, prepared, snapshot };
     const planned = planRequest(asked, services);
-    const context = { model: planned.model, tokenizers, counting: countingOf(planned) };
+    const context = { model: planned.model, tokenizers, counting: countingOf(planned, request) };
     await checkContext(prepared, context);
     const plan = await planForCaches(planned, asked, services);
     checkWait(plan, asked, services);
-    const counters = countersFor(prepared, { ...context, counting: countingOf(plan) });
+    const counters = countersFor(prepared, { ...context, counting: countingOf(plan, request) });
     const settlement = createSettlement(
       { ...request, prepared, plan, counters, searchPrice: services.search?.price, accrue: admitted.adjust },
       services,

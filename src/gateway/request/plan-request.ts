@@ -80,7 +80,7 @@ export async function planForCaches(
 ): Promise<Plan> {
   const { model } = plan;
   const secret = sharedSecret();
-  const sharer = model.cacheSharing === 'All' ? undefined : request.credential.workspace.id;
+  const sharer = sharerOf(model, request);
   const salted = sharer === undefined ? plan : saltedPlan(plan, keyedDigest(secret, `cache of ${sharer}`));
   const counts = plan.routes.map(({ route }) =>
     isProvider(route.backend) ? 0 : health.endpointsLeft({ route, avoid: nowhere }),
@@ -124,9 +124,17 @@ function saltedPlan(plan: Plan, cacheSalt: string): Plan {
   return withRoutes(plan, salt);
 }
 
+/** The workspace that shares what is remembered of its prompts with no other one. Undefined: all workspaces share it. */
+const sharerOf = ({ cacheSharing }: Model, { credential }: Pick<AdmittedRequest, 'credential'>): string | undefined =>
+  cacheSharing === 'All' ? undefined : credential.workspace.id;
+
 /** How a prompt is counted on the route that is tried first. Undefined: the model has no tokenizer. */
-export function countingOf({ model, routes: [{ target }] }: Plan): PromptCounting | undefined {
-  return promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
+export function countingOf(
+  { model, routes: [{ target }] }: Plan,
+  request: Pick<AdmittedRequest, 'credential'>,
+): PromptCounting | undefined {
+  const scope = sharerOf(model, request) ?? '';
+  return promptCounting(model, { templateArguments: templateArguments(target), form: target.form, scope });
 }
 
 /** Counts of a request by the model's tokenizer, for numbers that no engine reports. Undefined: the model has no tokenizer. */

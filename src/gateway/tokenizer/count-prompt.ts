@@ -1,5 +1,6 @@
 import type { Prompt, PromptCount, PromptCountOptions } from '../../core/prompt.ts';
 import type { LoadedTokenizer } from './loaded-tokenizer.ts';
+import type { TextCounts } from './remembered-counts.ts';
 import { type Counting, countUntil } from './text-counter.ts';
 
 function imagesOf({ messages }: Prompt): number {
@@ -18,6 +19,7 @@ export function* countInSteps(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,
   options: PromptCountOptions,
+  remembered?: TextCounts,
 ): Counting<PromptCount> {
   const { want, limit, tokensPerImage } = options;
   const images = imagesOf(prompt);
@@ -35,7 +37,7 @@ export function* countInSteps(
     tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
   if (want === 'fit' && atMost <= limit) return { kind: 'within', atMost: Math.ceil(atMost) };
 
-  const count = yield* tokenizer.counter.count(text, limit - beside);
+  const count = yield* tokenizer.counter.count(text, limit - beside, remembered);
   switch (count.kind) {
     case 'counted':
       return { kind: 'counted', tokens: count.tokens + beside };
@@ -46,19 +48,21 @@ export function* countInSteps(
   }
 }
 
-interface TimeLimit {
+interface CountAtOnce {
   readonly milliseconds: number;
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
+  /** Counts of earlier prompts. Absent: every text is counted. */
+  readonly remembered?: TextCounts | undefined;
 }
 
 /** Counts a prompt at once, for a thread that may be blocked that long. Returns `unknown` once the time is used up. */
 export function countPrompt(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,
-  { milliseconds, elapsed, ...options }: PromptCountOptions & TimeLimit,
+  { milliseconds, elapsed, remembered, ...options }: PromptCountOptions & CountAtOnce,
 ): PromptCount {
   const end = elapsed() + milliseconds;
-  const counting = countInSteps(tokenizer, prompt, options);
+  const counting = countInSteps(tokenizer, prompt, options, remembered);
   return countUntil(counting, () => elapsed() >= end) ?? { kind: 'unknown', reason: 'time' };
 }

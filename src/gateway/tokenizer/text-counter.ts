@@ -4,10 +4,12 @@ import {
   compilePreTokenizer,
   compileSections,
   isByteLevel,
+  type Section,
   type SectionSplitter,
 } from './text-to-words.ts';
 import { compileByteBound, measureTokens, type TokenSizes } from './token-bounds.ts';
 import { compileBytePairs, WordTooLong } from './byte-pairs.ts';
+import type { TextCounts } from './remembered-counts.ts';
 import type { AddedTokenFile, ModelFile, TokenizerFile } from './tokenizer-folder.ts';
 
 type TextCount =
@@ -28,9 +30,21 @@ export function countUntil<Count>(counting: Counting<Count>, stop: () => boolean
 }
 
 export interface TextCounter {
-  /** Counts the tokens of `text`, without special tokens around it. Ends as `over` once they are certain to be more than `limit`. */
-  readonly count: (text: string, limit: number) => Counting<TextCount>;
+  /**
+   * Counts the tokens of `text`, without special tokens around it. Ends as `over` once they are certain to be more than `limit`.
+   * `remembered`: the counts of earlier texts, which make no difference to the result.
+   */
+  readonly count: (text: string, limit: number, remembered?: TextCounts) => Counting<TextCount>;
   readonly sizes: TokenSizes;
+}
+
+type TextSection = Extract<Section, { readonly kind: 'text' }>;
+
+/** The tokens so far, and the words and UTF-16 units that were counted, which call for pauses. */
+interface CountState {
+  tokens: number;
+  words: number;
+  units: number;
 }
 
 const wordsPerStep = 256;
@@ -56,50 +70,64 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   const byteBound = compileByteBound(file.model, byteLevel);
   const leastOf = (word: string): number => (Number.isFinite(sizes.maxTokenBytes) ? byteBound(word) : 0);
 
-  function* wordsOf(text: string): Generator<string | undefined> {
-    for (const section of written(text)) {
-      if (section.kind === 'token') {
-        yield undefined;
-        continue;
-      }
-      for (const piece of normalized(normalize(section.text))) {
-        if (piece.kind === 'token') {
-          yield undefined;
-          continue;
-        }
-        for (const word of preTokenize(piece.text, section.at + piece.at === 0)) yield* cut(word);
-      }
+  /** The words of a text between two written tokens. Undefined: a token. */
+  function* wordsOf({ text, at }: TextSection): Generator<string | undefined> {
+    for (const piece of normalized(normalize(text))) {
+      if (piece.kind === 'token') yield undefined;
+      else for (const word of preTokenize(piece.text, at + piece.at === 0)) yield* cut(word);
     }
   }
 
-  function* count(text: string, limit: number): Counting<TextCount> {
-    const least = minTokensOf(Buffer.byteLength(text), sizes.maxTextBytes);
-    if (least > limit) return { kind: 'over', atLeast: least };
-    let tokens = 0;
-    let words = 0;
-    let units = 0;
-    for (const word of wordsOf(text)) {
-      if (word === undefined) tokens += 1;
+  /** Adds the tokens of a text to the state. Returns why the count ends before the end of the text; undefined: it does not. */
+  function* countSection(state: CountState, section: TextSection, limit: number): Counting<TextCount | undefined> {
+    for (const word of wordsOf(section)) {
+      if (word === undefined) state.tokens += 1;
       else {
         // A token stands for no more UTF-16 units than bytes, so a word whose length alone exceeds the limit need not be merged.
-        const atLeast = tokens + minTokensOf(word.length, sizes.maxTokenBytes);
+        const atLeast = state.tokens + minTokensOf(word.length, sizes.maxTokenBytes);
         if (atLeast > limit) return { kind: 'over', atLeast };
         try {
-          tokens += tokensOf(word);
+          state.tokens += tokensOf(word);
         } catch (error) {
           if (!(error instanceof WordTooLong)) throw error;
-          const atLeast = tokens + leastOf(word);
+          const atLeast = state.tokens + leastOf(word);
           return atLeast > limit ? { kind: 'over', atLeast } : { kind: 'unknown' };
         }
-        units += word.length;
+        state.units += word.length;
       }
-      if (tokens > limit) return { kind: 'over', atLeast: tokens };
-      words += 1;
-      if (words % wordsPerStep !== 0 && units <= unitsPerStep) continue;
-      units = 0;
+      if (state.tokens > limit) return { kind: 'over', atLeast: state.tokens };
+      state.words += 1;
+      if (state.words % wordsPerStep !== 0 && state.units <= unitsPerStep) continue;
+      state.units = 0;
       yield;
     }
-    return { kind: 'counted', tokens };
+    return undefined;
+  }
+
+  function* count(text: string, limit: number, remembered?: TextCounts): Counting<TextCount> {
+    const least = minTokensOf(Buffer.byteLength(text), sizes.maxTextBytes);
+    if (least > limit) return { kind: 'over', atLeast: least };
+    const state: CountState = { tokens: 0, words: 0, units: 0 };
+    for (const section of written(text)) {
+      if (section.kind === 'token') {
+        state.tokens += 1;
+        if (state.tokens > limit) return { kind: 'over', atLeast: state.tokens };
+        continue;
+      }
+      const key = remembered?.keyOf(section.text, section.at === 0);
+      const known = key && remembered?.get(key);
+      const before = state.tokens;
+      // Past the limit, the text is counted anew, up to the word that passes it.
+      if (typeof known === 'number' && before + known <= limit) {
+        state.tokens += known;
+        yield;
+        continue;
+      }
+      const end = yield* countSection(state, section, limit);
+      if (end !== undefined) return end;
+      if (key !== undefined) remembered?.set(key, state.tokens - before);
+    }
+    return { kind: 'counted', tokens: state.tokens };
   }
 
   return { count, sizes };

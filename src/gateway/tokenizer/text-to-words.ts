@@ -24,7 +24,7 @@ const blank = /^\p{White_Space}$/u;
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/gu, '\\$&');
 
 /** A stretch of a prompt: a token that is written out, or the text between such tokens. */
-type Section =
+export type Section =
   | { readonly kind: 'token' }
   | { readonly kind: 'text'; readonly text: string; /** Where it starts. */ readonly at: number };
 

@@ -7,6 +7,7 @@ import type { Prompt, PromptCount, PromptCountOptions, TokenizerLoad, TokenizerP
 import { BrokenTokenizer } from './tokenizer-folder.ts';
 import { countInSteps } from './count-prompt.ts';
 import { createTokenizerCache } from './loaded-tokenizer.ts';
+import { createRememberedCounts } from './remembered-counts.ts';
 import { type Counting, countUntil } from './text-counter.ts';
 
 const turnMs = 5;
@@ -14,6 +15,7 @@ const turnMs = 5;
 /** `allowanceMs`: most time one count may take, without the time of others in between. */
 export function createFunctions({ root, allowanceMs }: { readonly root: string; readonly allowanceMs: number }) {
   const cache = createTokenizerCache({ root, now: Date.now });
+  const remembered = createRememberedCounts({ elapsed: () => performance.now() });
 
   /** Counts in turns. Undefined: the allowance is used up. */
   async function inTurns<Count>(counting: Counting<Count>): Promise<Count | undefined> {
@@ -37,7 +39,8 @@ export function createFunctions({ root, allowanceMs }: { readonly root: string; 
     countPrompt: async (path: string, prompt: Prompt, options: PromptCountOptions): Promise<PromptCount> => {
       const tokenizer = await cache.get(path).catch(() => undefined);
       if (tokenizer === undefined) return { kind: 'unknown', reason: 'tokenizer' };
-      return (await inTurns(countInSteps(tokenizer, prompt, options))) ?? { kind: 'unknown', reason: 'time' };
+      const known = options.scope === undefined ? undefined : remembered.within(path, options.scope);
+      return (await inTurns(countInSteps(tokenizer, prompt, options, known))) ?? { kind: 'unknown', reason: 'time' };
     },
     countText: async (path: string, text: string): Promise<number | undefined> => {
       const tokenizer = await cache.get(path).catch(() => undefined);

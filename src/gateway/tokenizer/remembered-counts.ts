@@ -1,0 +1,71 @@
+import { createHmac, hash, randomBytes } from 'node:crypto';
+
+/**
+ * The counts of texts that were counted before. A text is a stretch of a prompt between two written tokens, such as a message of a
+ * conversation: no token spans its ends, so its count is the same in every prompt of the same tokenizer.
+ */
+export interface RememberedCounts {
+  /** The counts of one tokenizer and of those who may share them. Prompts of other scopes find none of them. */
+  readonly within: (path: string, scope: string) => TextCounts;
+  /** Counts in memory. */
+  readonly size: () => number;
+}
+
+export interface TextCounts {
+  /** The key of a text; undefined for a text that is not remembered. */
+  readonly keyOf: (text: string, isFirst: boolean) => string | undefined;
+  readonly get: (key: string) => number | undefined;
+  readonly set: (key: string, tokens: number) => void;
+}
+
+/** Shorter texts are counted as quickly as their digests are computed. */
+const minCharacters = 128;
+/** Maximum number of counts of a generation, of which there are two. A count takes about 120 bytes. */
+const maxCounts = 25_000;
+/** How long a generation takes new counts. A count that is not used is forgotten after at most twice as long. */
+const generationMs = 15 * 60_000;
+
+/**
+ * Remembers counts by digests of their texts, never the texts. The key of the digests is random, and lives as long as the process.
+ * Counts that are used move into the younger of two generations; the older one is dropped whole.
+ */
+export function createRememberedCounts({ elapsed }: { readonly elapsed: () => number }): RememberedCounts {
+  const secret = randomBytes(32);
+  let young = new Map<string, number>();
+  let old = new Map<string, number>();
+  let bornAt = elapsed();
+
+  function age(): void {
+    const ageMs = elapsed() - bornAt;
+    if (young.size < maxCounts && ageMs < generationMs) return;
+    old = ageMs < 2 * generationMs ? young : new Map();
+    young = new Map();
+    bornAt = elapsed();
+  }
+
+  function set(key: string, tokens: number): void {
+    age();
+    young.set(key, tokens);
+  }
+
+  return {
+    size: () => young.size + old.size,
+    within: (path, scope) => {
+      const salt = createHmac('sha256', secret).update(`${path} ${scope}`).digest('hex');
+      return {
+        keyOf: (text, isFirst) =>
+          // Texts that differ in halves of characters have the same bytes, and so the same digest.
+          text.length < minCharacters || !text.isWellFormed()
+            ? undefined
+            : hash('sha256', `${salt}${isFirst ? '^' : ''}${text}`, 'base64'),
+        get: (key) => {
+          age();
+          const tokens = young.get(key) ?? old.get(key);
+          if (tokens !== undefined) set(key, tokens);
+          return tokens;
+        },
+        set,
+      };
+    },
+  };
+}
