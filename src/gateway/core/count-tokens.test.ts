@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { estimatePromptText, estimateTokens } from './count-tokens.ts';
+import { createOutputEstimate, estimatePromptText, estimateTokens } from './count-tokens.ts';
 import type { Prompt } from '../../core/prompt.ts';
 
 /** Prompts of every kind, each with what three tokenizers count. */
@@ -34,6 +35,43 @@ describe('an estimate of tokens', () => {
     ['emoji', '👍👎', 2],
   ])('takes %s for what tokenizers make of it at least', (_, text, tokens) => {
     expect(estimateTokens(text)).toBeCloseTo(tokens);
+  });
+
+  it('is the same for any text as unit by unit, and in pieces of any length', () => {
+    const unit = fc.oneof(
+      fc.string({ unit: 'grapheme-ascii', minLength: 60, maxLength: 140 }),
+      fc.constantFrom(
+        '\0',
+        '\x7f',
+        '\x80',
+        'é',
+        'aa',
+        '  ',
+        '\t',
+        '⺀',
+        '我我',
+        '👍',
+        '\uD800',
+        '\uDC00',
+        'ab'.repeat(9_000),
+      ),
+    );
+    const texts = fc.array(unit, { maxLength: 8 });
+    fc.assert(
+      fc.property(texts, (pieces) => {
+        const units = Array.from({ length: pieces.join('').length }, (_, at) => pieces.join('').charCodeAt(at));
+        const counted = units.filter((code, at) => code > 0x20 && code !== units[at - 1]);
+        const ideographs = counted.filter((code) => code >= 0x2e80).length;
+        const tokens = (counted.length - ideographs) / 5 + ideographs / 2;
+        expect(estimateTokens(pieces.join(''))).toBe(tokens);
+        const estimate = createOutputEstimate();
+        for (const text of pieces) estimate.take({ type: 'text-delta', choice: 0, text, deltas: 0 });
+        expect(estimate.textTokens()).toBe(Math.ceil(tokens));
+        expect(estimate.hasBytes(Buffer.byteLength(pieces.filter((text) => text.isWellFormed()).join('')))).toBe(true);
+      }),
+      // Where the bytes of a piece do not fit, they may be as many as its characters.
+      { numRuns: 400, examples: [[['⺀', 'ab'.repeat(8_191), '⺀']]] },
+    );
   });
 
   it('leaves out reasoning that stands before the last question, as templates do', () => {

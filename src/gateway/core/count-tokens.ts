@@ -51,11 +51,54 @@ const emptySize = (): TextSize => ({ characters: 0, ideographs: 0, bytes: 0, las
 const tokensOf = ({ characters, ideographs }: TextSize): number =>
   characters / charactersPerToken + ideographs / ideographsPerToken;
 
-/**
- * Adds a text's size, in one pass. Comparisons of the usual characters are added up and not branched on: where words end cannot
- * be predicted, and a prompt takes half the time.
- */
+/** ASCII text is read four characters at a time, in pieces of this length. A shorter text is not worth its copy. */
+const pieceLength = 16 * 1024;
+const minPieceLength = 64;
+const pieceBytes = new Uint8Array(pieceLength);
+const pieceWords = new Uint32Array(pieceBytes.buffer);
+const encoder = new TextEncoder();
+
+/** Adds a text's size, in one pass. */
 function addSize(size: TextSize, text: string): void {
+  for (let from = 0; from < text.length; from += pieceLength) {
+    const piece = text.length <= pieceLength ? text : text.slice(from, from + pieceLength);
+    if (piece.length < minPieceLength || !addAscii(size, piece)) addUnits(size, piece);
+  }
+}
+
+/**
+ * Adds the size of a piece of ASCII text. Returns false, and adds nothing, if it has other characters. No sum of two bytes below 128
+ * reaches the next byte of a word. The first character is in the lowest byte, as on all platforms of the service.
+ */
+function addAscii(size: TextSize, piece: string): boolean {
+  const { read, written } = encoder.encodeInto(piece, pieceBytes);
+  // Every other character has more bytes than UTF-16 units, and may leave no room for the last ones.
+  if (read !== piece.length || written !== read) return false;
+  const end = written & ~3;
+  let characters = 0;
+  let { last } = size;
+  // A character beyond ASCII differs from each of the piece.
+  if (last > 0x7f) last = 0;
+  for (let at = 0; at < end; at += 4) {
+    const word = pieceWords[at >> 2] ?? 0;
+    const changes = (word ^ ((word << 8) | last)) + 0x7f7f7f7f;
+    const prints = word + 0x5f5f5f5f;
+    // The highest bit of each byte whose character is no blank and does not repeat the one before it; then their number.
+    characters += Math.imul((changes & prints & 0x80808080) >>> 7, 0x01010101) >>> 24;
+    last = word >>> 24;
+  }
+  size.characters += characters;
+  size.bytes += end;
+  size.last = last;
+  addUnits(size, piece.slice(end));
+  return true;
+}
+
+/**
+ * Adds the size of a text, unit by unit. Comparisons of the usual characters are added up and not branched on: where words end cannot
+ * be predicted.
+ */
+function addUnits(size: TextSize, text: string): void {
   let characters = 0;
   let ideographs = 0;
   let beyondAscii = 0;
