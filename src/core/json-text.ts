@@ -18,24 +18,21 @@ const isOpening = (code: number): boolean => code === openBrace || code === 0x5b
 const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
 
 /** The names of the members whose objects keep their text. */
-interface KeptNames {
-  readonly names: ReadonlySet<string>;
-  /** Finds whether a text has such a member. Most texts have none, and are not walked through. */
-  readonly begins: RegExp;
-}
+type KeptNames = ReadonlySet<string>;
 
-export const keptNames = (...names: readonly string[]): KeptNames => ({
-  names: new Set(names),
-  begins: new RegExp(`"(?:${names.join('|')})"\\s*:\\s*\\{`),
-});
+export const keptNames = (...names: readonly string[]): KeptNames => new Set(names);
+
+/** A text without the only name is not walked through. A search for several names takes longer than the walk. */
+const mayHold = (text: string, names: KeptNames): boolean =>
+  names.size > 1 || names.values().some((name) => text.includes(`"${name}"`));
 
 /**
  * Parses JSON, and keeps the text of each object under these names, objects inside of such an object excepted. Throws what
  * `JSON.parse` throws.
  */
-export function parseKeepingText(text: string, { names, begins }: KeptNames): unknown {
+export function parseKeepingText(text: string, names: KeptNames): unknown {
   const value: unknown = JSON.parse(text);
-  if (begins.test(text)) keepTexts({ text, names }, { from: afterSpace(text, 0), value, levels: maxLevels });
+  if (mayHold(text, names)) keepTexts({ text, names }, { from: afterSpace(text, 0), value, levels: maxLevels });
   return value;
 }
 
@@ -84,7 +81,7 @@ interface Located {
 
 /** Walks through a text and its value at the same time. Returns where the value ends in the text, which is JSON. */
 function keepTexts(
-  source: { readonly text: string; readonly names: ReadonlySet<string> },
+  source: { readonly text: string; readonly names: KeptNames },
   { from, value, levels }: Located,
 ): number {
   const { text, names } = source;
