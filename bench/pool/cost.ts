@@ -1,6 +1,7 @@
 import { chanceFrom } from '../../test/support/chance.ts';
 import type { PoolPrompt } from '../../src/core/pool-prompt.ts';
 import { createEndpointPool } from '../../src/gateway/routing/pool/pool.ts';
+import { blockContents } from '../../src/gateway/core/prompt-text.ts';
 import { poolPromptOf, promptBlocks } from '../../src/gateway/routing/pool/prompt-blocks.ts';
 import { alignTable } from '../table.ts';
 import { quantile } from './run.ts';
@@ -25,7 +26,7 @@ function letters(seed: number, count: number): string {
 }
 
 const promptOf = (text: string): PoolPrompt =>
-  poolPromptOf(promptBlocks(text, { secret: 'secret', scope: 'scope' }), size.tokens);
+  poolPromptOf(promptBlocks(blockContents(text), { secret: 'secret', scope: 'scope' }), size.tokens);
 
 /** Ascending. */
 function microseconds(work: (run: number) => unknown): readonly number[] {

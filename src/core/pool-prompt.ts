@@ -10,6 +10,16 @@ export interface PromptBlocks {
   readonly length: number;
 }
 
+/** The contents of a prompt's blocks, before they are keyed. They stay in the memory of the service, and only as long as the request. */
+export interface BlockContents {
+  /** 64 hexadecimal digits for each block. */
+  readonly digests: string;
+  /** Digest of the end that fills no block. */
+  readonly end: string;
+  /** Characters of the whole text. */
+  readonly length: number;
+}
+
 export interface BlockKey {
   /** Common to all replicas, and known to nothing else. */
   readonly secret: string;

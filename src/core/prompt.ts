@@ -183,8 +183,8 @@ export interface PreparedRequest {
   readonly bodyFor: (target: RequestTarget) => string | Promise<Uint8Array>;
   /** Counts the prompt in the thread that holds its messages. The result is `unknown` if it cannot be counted. */
   readonly countPrompt: (ask: PromptCountAsk) => Promise<PromptCount>;
-  /** Divides the prompt's text into blocks, in the thread that holds its messages. */
-  readonly blocksFor: (key: BlockKey) => PromptBlocks | Promise<PromptBlocks>;
+  /** The blocks of the prompt's text. */
+  readonly blocksFor: (key: BlockKey) => PromptBlocks;
   /** Releases what is held. Call once, when no further body is needed. */
   readonly release: () => void;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { conversationDigest, promptDigest, textDigest } from './digests.ts';
+import { blockContents, promptText } from './prompt-text.ts';
 import type { Message, Request, Tool } from '../../core/request.ts';
 
 const words = (count: number, word = 'lorem '): string => word.repeat(count);
@@ -125,10 +126,7 @@ describe('a conversation', () => {
 
 describe('a whole prompt', () => {
   const digest = (messages: readonly Message[], more: Partial<Request> = {}): number =>
-    promptDigest({
-      ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
-      ...{ messages, ...more },
-    });
+    promptDigest(more.modelName ?? 'demo/tiny', blockContents(promptText({ messages, tools: [], ...more })));
   const plain = digest([system('a'), user('b')]);
 
   it('has the same digest with other parameters', () => {

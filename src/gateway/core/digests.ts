@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { BlockContents } from '../../core/pool-prompt.ts';
 import type { Content, Message, Request } from '../../core/request.ts';
 
 /**
@@ -91,27 +92,6 @@ export function conversationDigest({ modelName, messages, tools }: Request): num
   return beginning.bytes < minBytes ? undefined : textDigest(beginning.text);
 }
 
-/** Only the beginning and the end of a longer text are digested, because a question comes before or after its material. */
-const endCharacters = 32 * 1024;
-
-function ends(text: string): string {
-  const looked = text.length <= 2 * endCharacters ? text : text.slice(0, endCharacters) + text.slice(-endCharacters);
-  return `${text.length} ${looked}`;
-}
-
 /** A digest of a whole prompt: the same for equal prompts to the same model, whatever the caller and the parameters. */
-export function promptDigest({ modelName, messages, tools }: Request): number {
-  let text = ends(modelName);
-  if (tools.length > 0) text += ends(JSON.stringify(tools));
-  for (const message of messages) {
-    text += message.role;
-    const { content = '' } = message;
-    for (const part of typeof content === 'string' ? [content] : content) {
-      text += ends(typeof part === 'string' ? part : part.type === 'text' ? part.text : part.url);
-    }
-    if (message.role !== 'assistant') continue;
-    text += ends(message.reasoning ?? '');
-    for (const call of message.toolCalls ?? []) text += ends(call.arguments);
-  }
-  return textDigest(text);
-}
+export const promptDigest = (modelName: string, { digests, end }: BlockContents): number =>
+  textDigest(`${digests} ${end} ${modelName}`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Message, Tool } from '../../../core/request.ts';
+import type { Message, Tool } from '../../core/request.ts';
 import { promptText } from './prompt-text.ts';
 
 const first: readonly Message[] = [

@@ -43,9 +43,9 @@ describe('a body that is read in a worker', () => {
     const here = prepareHere(Uint8Array.from(bytes), { surface: 'chat', countPrompt: uncounted });
     const prepared = await worker.prepare(bytes, 'chat');
     const key = { secret: 'secret', scope: 'workspace' };
-    const blocks = await prepared.blocksFor(key);
+    const blocks = prepared.blocksFor(key);
     expect(blocks.digests.length).toBeGreaterThan(100);
-    expect(blocks).toEqual(await here.blocksFor(key));
+    expect(blocks).toEqual(here.blocksFor(key));
     prepared.release();
   });
 

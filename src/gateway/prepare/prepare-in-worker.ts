@@ -2,6 +2,7 @@ import type { Surface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import { type StartThread, ThreadEnded } from '../../core/worker-thread.ts';
+import { blocksOf } from '../request/prepare.ts';
 import type { createFunctions, PrepareData } from './prepare-worker.ts';
 
 export interface PrepareWorker {
@@ -46,12 +47,14 @@ export function startPrepareWorker({
       const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
       const own = isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
       const how = { surface, secret: secret() };
-      const { request, shape } = await thread.call('read', [handle, own, how], [own.buffer]).catch(orOverloaded);
+      const { request, shape, contents } = await thread
+        .call('read', [handle, own, how], [own.buffer])
+        .catch(orOverloaded);
       return {
         ...{ request, shape },
         bodyFor: (target) => thread.call('write', [handle, target]).catch(orOverloaded),
         countPrompt: (ask) => thread.call('count', [handle, ask]).catch(orOverloaded),
-        blocksFor: (key) => thread.call('divide', [handle, key]).catch(orOverloaded),
+        blocksFor: blocksOf(contents),
         release: () => thread.post('release', [handle]),
       };
     },

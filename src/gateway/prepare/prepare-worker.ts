@@ -9,10 +9,9 @@ import { createRememberedCounts } from '../tokenizer/remembered-counts.ts';
 import type { RequestTarget } from '../../core/capability.ts';
 import type { Surface } from '../../core/dialect.ts';
 import type { ImageHosts } from '../../core/image-hosts.ts';
-import type { BlockKey } from '../../core/pool-prompt.ts';
 import type { PromptCount, PromptCountAsk } from '../../core/prompt.ts';
 import type { Request } from '../../core/request.ts';
-import { blocksOf, handedOver, promptOf, readBody, writeBody } from '../request/prepare.ts';
+import { handedOver, promptOf, readBody, writeBody } from '../request/prepare.ts';
 import type { SealFiles } from '../../core/web-search.ts';
 
 export interface PrepareData {
@@ -49,11 +48,11 @@ export function createFunctions({ tokenizerRoot, imageHosts, keepsBillingLines, 
 
   return {
     read: (handle: number, bytes: Uint8Array, { surface, secret }: ReadInWorker) => {
-      const { request, shape } = readBody(bytes, { surface, secret, imageHosts, keepsBillingLines, ...sealing });
+      const { request, ...read } = readBody(bytes, { surface, secret, imageHosts, keepsBillingLines, ...sealing });
       // Garbage of this size would make the collector run for every tenth body.
       if (bytes.buffer instanceof ArrayBuffer) bytes.buffer.transfer(0);
       held.set(handle, request);
-      return { request: handedOver(request), shape };
+      return { request: handedOver(request), ...read };
     },
     write: (handle: number, target: RequestTarget) => encoder.encode(writeBody(heldRequest(handle), target)),
     count: async (handle: number, ask: PromptCountAsk): Promise<PromptCount> => {
@@ -65,7 +64,6 @@ export function createFunctions({ tokenizerRoot, imageHosts, keepsBillingLines, 
       const known = ask.scope === undefined ? undefined : remembered.within(tokenizerPath, ask.scope);
       return countPrompt(tokenizer, prompt, { ...options, milliseconds: allowanceMs, elapsed, remembered: known });
     },
-    divide: (handle: number, key: BlockKey) => blocksOf(heldRequest(handle), key),
     release: (handle: number) => held.delete(handle),
   };
 }

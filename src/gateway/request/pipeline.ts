@@ -125,7 +125,7 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
     const planned = planRequest(asked, services);
     const context = { model: planned.model, tokenizers, counting: countingOf(planned, request) };
     await checkContext(prepared, context);
-    const plan = await planForCaches(planned, asked, services);
+    const plan = planForCaches(planned, asked, services);
     checkWait(plan, asked, services);
     const counters = countersFor(prepared, { ...context, counting: countingOf(plan, request) });
     const settlement = createSettlement(

@@ -22,7 +22,7 @@ interface PlannedOptions {
 }
 
 /** The plan of a prompt of 3,000 characters, over a route with so many endpoints. */
-async function planned(options: PlannedOptions = {}) {
+function planned(options: PlannedOptions = {}) {
   const { endpoints = 2, route = routeOf('a'), secret = 'secret', cacheSharing = 'Workspace' } = options;
   const messages = [{ role: 'user', content: 'word '.repeat(600) }];
   const body = new TextEncoder().encode(JSON.stringify({ model: 'demo/tiny', messages }));
@@ -37,34 +37,33 @@ async function planned(options: PlannedOptions = {}) {
 }
 
 describe('the blocks of a prompt', () => {
-  it('are part of the plan where there are endpoints to pick from', async () => {
-    const { poolPrompt } = await planned({ endpoints: 2 });
+  it('are part of the plan where there are endpoints to pick from', () => {
+    const { poolPrompt } = planned({ endpoints: 2 });
     expect(poolPrompt?.digests).toHaveLength(5);
     expect(poolPrompt?.ends.at(-1)).toBeLessThan(poolPrompt?.tokens ?? 0);
   });
 
-  it('are made for one endpoint, too, so that its cache and its speed are known when another one joins it', async () => {
-    expect((await planned({ endpoints: 1 })).poolPrompt?.digests).toHaveLength(5);
+  it('are made for one endpoint, too, so that its cache and its speed are known when another one joins it', () => {
+    expect(planned({ endpoints: 1 }).poolPrompt?.digests).toHaveLength(5);
   });
 
-  it('are not made where there is no endpoint, or a provider that has its own', async () => {
+  it('are not made where there is no endpoint, or a provider that has its own', () => {
     const plain = routeOf('a');
     const provider = { ...plain, backend: { ...plain.backend, engine: 'fireworks' as const } };
-    expect((await planned({ endpoints: 0 })).poolPrompt).toBeUndefined();
-    expect((await planned({ endpoints: 3, route: provider })).poolPrompt).toBeUndefined();
+    expect(planned({ endpoints: 0 }).poolPrompt).toBeUndefined();
+    expect(planned({ endpoints: 3, route: provider }).poolPrompt).toBeUndefined();
   });
 
-  it('are the same for the same workspace and secret, and for no others', async () => {
-    const digests = async (of: PlannedOptions = {}) => (await planned(of)).poolPrompt?.digests;
-    expect(await digests()).toEqual(await digests());
-    expect(await digests({ workspaceId: 'another' })).not.toEqual(await digests());
-    expect(await digests({ secret: 'another' })).not.toEqual(await digests());
+  it('are the same for the same workspace and secret, and for no others', () => {
+    const digests = (of: PlannedOptions = {}) => planned(of).poolPrompt?.digests;
+    expect(digests()).toEqual(digests());
+    expect(digests({ workspaceId: 'another' })).not.toEqual(digests());
+    expect(digests({ secret: 'another' })).not.toEqual(digests());
   });
 
-  it('are the same for all workspaces where the model shares its cache among all', async () => {
-    const digests = async (workspaceId: string) =>
-      (await planned({ workspaceId, cacheSharing: 'All' })).poolPrompt?.digests;
-    expect(await digests('one')).toEqual(await digests('another'));
+  it('are the same for all workspaces where the model shares its cache among all', () => {
+    const digests = (workspaceId: string) => planned({ workspaceId, cacheSharing: 'All' }).poolPrompt?.digests;
+    expect(digests('one')).toEqual(digests('another'));
   });
 });
 
@@ -74,7 +73,7 @@ describe('the first of equal routes', () => {
   const plain = { model: modelOf([a, b, c]), routes: [all[0], all[1], all[2]] } as Plan;
 
   /** The plan's routes, what `health` was asked, and what was reported. */
-  async function firstOf({
+  function firstOf({
     plan,
     soonest,
     endpoints = 2,
@@ -101,7 +100,7 @@ describe('the first of equal routes', () => {
         return soonest;
       },
     };
-    const { routes } = await planForCaches(
+    const { routes } = planForCaches(
       plan,
       { request: { credential: credentialOf(), watch }, prepared },
       { sharedSecret: () => 'secret', health },
@@ -109,46 +108,45 @@ describe('the first of equal routes', () => {
     return { routes: routes.map(({ route }) => route.backend.name), asked, reported };
   }
 
-  it('is the one with the soonest endpoint; the others keep their order', async () => {
-    expect(await firstOf({ plan: { ...plain, equals: [all[0], all[2]] as Plan['equals'] }, soonest: c })).toEqual({
+  it('is the one with the soonest endpoint; the others keep their order', () => {
+    expect(firstOf({ plan: { ...plain, equals: [all[0], all[2]] as Plan['equals'] }, soonest: c })).toEqual({
       ...{ routes: ['c', 'a', 'b'], asked: [['a', 'c']] },
       reported: [{ kind: 'route-picked', routeId: c.id }],
     });
   });
 
-  it('stays where no endpoint is known, or where there are no equal routes', async () => {
+  it('stays where no endpoint is known, or where there are no equal routes', () => {
     const stays = { routes: ['a', 'b', 'c'], reported: [] };
     const equals = [all[0], all[2]] as Plan['equals'];
-    expect(await firstOf({ plan: { ...plain, equals }, soonest: undefined })).toEqual({
+    expect(firstOf({ plan: { ...plain, equals }, soonest: undefined })).toEqual({
       ...stays,
       asked: [['a', 'c']],
     });
-    expect(await firstOf({ plan: { ...plain, equals: [] }, soonest: c })).toEqual({ ...stays, asked: [] });
-    expect(await firstOf({ plan: plain, soonest: c })).toEqual({ ...stays, asked: [] });
-    expect(await firstOf({ plan: { ...plain, equals }, soonest: c, endpoints: 1 })).toEqual({ ...stays, asked: [] });
+    expect(firstOf({ plan: { ...plain, equals: [] }, soonest: c })).toEqual({ ...stays, asked: [] });
+    expect(firstOf({ plan: plain, soonest: c })).toEqual({ ...stays, asked: [] });
+    expect(firstOf({ plan: { ...plain, equals }, soonest: c, endpoints: 1 })).toEqual({ ...stays, asked: [] });
   });
 });
 
 describe('the salt of an engine’s prefix cache', () => {
-  const saltOf = async (options: PlannedOptions): Promise<string | undefined> =>
-    (await planned(options)).routes[0].target.cacheSalt;
+  const saltOf = (options: PlannedOptions): string | undefined => planned(options).routes[0].target.cacheSalt;
   const on = (engine: EngineName): Route => {
     const plain = routeOf('a');
     return { ...plain, backend: { ...plain.backend, engine } };
   };
 
-  it('is the same for a workspace, and another one for each other workspace and secret', async () => {
-    const own = await saltOf({ workspaceId: 'one' });
+  it('is the same for a workspace, and another one for each other workspace and secret', () => {
+    const own = saltOf({ workspaceId: 'one' });
     expect(own).toMatch(/^[0-9a-f]{16}$/);
-    expect(await saltOf({ workspaceId: 'one', endpoints: 1 })).toBe(own);
-    expect(await saltOf({ workspaceId: 'two' })).not.toBe(own);
-    expect(await saltOf({ workspaceId: 'one', secret: 'another' })).not.toBe(own);
+    expect(saltOf({ workspaceId: 'one', endpoints: 1 })).toBe(own);
+    expect(saltOf({ workspaceId: 'two' })).not.toBe(own);
+    expect(saltOf({ workspaceId: 'one', secret: 'another' })).not.toBe(own);
   });
 
-  it('is sent to engines that know it, and not where all workspaces share the cache', async () => {
-    expect(await saltOf({ route: on('sglang') })).toBeDefined();
+  it('is sent to engines that know it, and not where all workspaces share the cache', () => {
+    expect(saltOf({ route: on('sglang') })).toBeDefined();
     for (const engine of ['llamacpp', 'ollama', 'tgi', 'openai', 'deepseek'] as const)
-      expect(await saltOf({ route: on(engine) })).toBeUndefined();
-    expect(await saltOf({ cacheSharing: 'All' })).toBeUndefined();
+      expect(saltOf({ route: on(engine) })).toBeUndefined();
+    expect(saltOf({ cacheSharing: 'All' })).toBeUndefined();
   });
 });

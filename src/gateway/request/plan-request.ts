@@ -73,11 +73,11 @@ export interface CacheServices {
  * endpoint is picked, also among the endpoints of equal routes. One endpoint needs no pick, but what it holds and how fast it is must be
  * known when a second one joins it.
  */
-export async function planForCaches(
+export function planForCaches(
   plan: Plan,
   { request, prepared }: Pick<RequestToPlan, 'request' | 'prepared'>,
   { sharedSecret, health }: CacheServices,
-): Promise<Plan> {
+): Plan {
   const { model } = plan;
   const secret = sharedSecret();
   const sharer = sharerOf(model, request);
@@ -86,7 +86,7 @@ export async function planForCaches(
     isProvider(route.backend) ? 0 : health.endpointsLeft({ route, avoid: nowhere }),
   );
   if (counts.every((endpoints) => endpoints === 0)) return salted;
-  const blocks = await prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
+  const blocks = prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
   const poolPrompt = poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model)));
   const { stream } = prepared.request;
   const { affinity } = plan;

@@ -2,9 +2,10 @@ import type { RequestTarget } from '../../core/capability.ts';
 import { estimatePromptText } from '../core/count-tokens.ts';
 import type { Surface } from '../../core/dialect.ts';
 import { conversationDigest, promptDigest } from '../core/digests.ts';
+import { blockContents, promptText } from '../core/prompt-text.ts';
 import { Failure } from '../../core/failure.ts';
 import type { ImageHosts } from '../../core/image-hosts.ts';
-import type { BlockKey, PromptBlocks } from '../../core/pool-prompt.ts';
+import type { BlockContents, BlockKey, PromptBlocks } from '../../core/pool-prompt.ts';
 import { parameterNames, parameters, type Sampling } from '../../core/parameters.ts';
 import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../../core/prompt.ts';
 import type { Request, ResponseFormat, Tool } from '../../core/request.ts';
@@ -13,7 +14,6 @@ import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { openEngineState } from './engine-state.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
 import { promptBlocks } from '../routing/pool/prompt-blocks.ts';
-import { promptText } from '../routing/pool/prompt-text.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../../core/json-scan.ts';
@@ -78,11 +78,18 @@ function grown({ webSearch, sources, messages, tools }: Request, size: Size): Si
   return { bodyBytes: Math.max(size.bodyBytes, bodyBytes), isAscii: false };
 }
 
+export interface ReadBody {
+  readonly request: Request;
+  readonly shape: PromptShape;
+  /** The contents of its prompt's blocks. */
+  readonly contents: BlockContents;
+}
+
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
   { surface, seal, traces, imageHosts = 'any', keepsBillingLines, secret }: ReadAs,
-): { readonly request: Request; readonly shape: PromptShape } {
+): ReadBody {
   const text = decode(bytes);
   const body = parse(text);
   const read = dialects[surface].readRequest(body, { seal, traces, keepsBillingLines });
@@ -90,12 +97,13 @@ export function readBody(
   checkImages(body, request.messages, imageHosts);
   // Each character outside ASCII has more bytes than UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };
-  return { request, shape: shapeOf(request, grown(request, size)) };
+  const contents = blockContents(promptText(request));
+  return { request, shape: shapeOf(request, contents, grown(request, size)), contents };
 }
 
 /** Measures the prompt of a request. */
-function shapeOf(request: Request, size: Size): PromptShape {
-  const { messages, tools } = request;
+function shapeOf(request: Request, contents: BlockContents, size: Size): PromptShape {
+  const { modelName, messages, tools } = request;
   let images = 0;
   let callerImages = 0;
   let imageBytes = 0;
@@ -111,7 +119,7 @@ function shapeOf(request: Request, size: Size): PromptShape {
   }
   const hasLaterSystem = messages.some(({ role }, at) => role === 'system' && at > 0);
   const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages, imageBytes };
-  const digests = { conversation: conversationDigest(request), digest: promptDigest(request) };
+  const digests = { conversation: conversationDigest(request), digest: promptDigest(modelName, contents) };
   return { ...size, ...counts, ...digests, hasLaterSystem, ...estimatePromptText(request) };
 }
 
@@ -135,23 +143,25 @@ export function promptOf(
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 
-/** The blocks of a request's prompt. */
-export const blocksOf = (request: Pick<Request, 'messages' | 'tools'>, key: BlockKey): PromptBlocks =>
-  promptBlocks(promptText(request), key);
+/** Keys the blocks of a prompt. */
+export const blocksOf =
+  (contents: BlockContents) =>
+  (key: BlockKey): PromptBlocks =>
+    promptBlocks(contents, key);
 
 /** Reads a body in this thread. A large body would delay other requests, so a worker reads large bodies. */
 export function prepareHere(
   bytes: Uint8Array,
   { countPrompt, ...how }: ReadAs & { readonly countPrompt: Tokenizers['countPrompt'] },
 ): PreparedRequest {
-  const { request, shape } = readBody(bytes, how);
+  const { request, shape, contents } = readBody(bytes, how);
   return {
     request,
     shape,
     bodyFor: (target) => writeBody(request, target),
     countPrompt: ({ tokenizerPath, templateArguments, form, ...options }) =>
       countPrompt(tokenizerPath, promptOf(request, { templateArguments, form }), options),
-    blocksFor: (key) => blocksOf(request, key),
+    blocksFor: blocksOf(contents),
     release: () => undefined,
   };
 }

@@ -1,11 +1,12 @@
 import { estimateTokens } from '../../gateway/core/count-tokens.ts';
+import { blockContents } from '../../gateway/core/prompt-text.ts';
 import { answerPaths } from '../../core/api-paths.ts';
 import { type Surface, surfaces } from '../../core/dialect.ts';
 import { isObject, parseJson, textOf } from '../../core/json.ts';
 import type { PickAsk } from './picker.ts';
 import type { BlockKey, PoolPrompt } from '../../core/pool-prompt.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
-import { blocksOf, readBody } from '../../gateway/request/prepare.ts';
+import { readBody } from '../../gateway/request/prepare.ts';
 import { poolPromptOf, promptBlocks } from '../../gateway/routing/pool/prompt-blocks.ts';
 
 /** What the pick needs to know of a request. */
@@ -44,8 +45,8 @@ export function createPromptReader({ secret, prepare }: PromptReaderOptions): Pr
 
   function readHere(body: Uint8Array, surface: Surface): ReadPrompt {
     // The engine gets the billing lines, too: the body is not changed here.
-    const { request, shape } = readBody(body, { surface, keepsBillingLines: true });
-    const prompt = poolPromptOf(blocksOf(request, keyFor(request.modelName)), Math.max(1, shape.textTokens));
+    const { request, shape, contents } = readBody(body, { surface, keepsBillingLines: true });
+    const prompt = poolPromptOf(promptBlocks(contents, keyFor(request.modelName)), Math.max(1, shape.textTokens));
     return { prompt, stream: request.stream, conversation: shape.conversation };
   }
 
@@ -54,7 +55,7 @@ export function createPromptReader({ secret, prepare }: PromptReaderOptions): Pr
     const prepared = await prepare(Uint8Array.from(body), surface);
     try {
       const { request, shape } = prepared;
-      const blocks = await prepared.blocksFor(keyFor(request.modelName));
+      const blocks = prepared.blocksFor(keyFor(request.modelName));
       const prompt = poolPromptOf(blocks, Math.max(1, shape.textTokens));
       return { prompt, stream: request.stream, conversation: shape.conversation };
     } finally {
@@ -69,7 +70,7 @@ export function createPromptReader({ secret, prepare }: PromptReaderOptions): Pr
     const { prompt: given } = asked;
     const text = textOf(Array.isArray(given) && given.length === 1 ? given[0] : given);
     if (text === undefined) return undefined;
-    const blocks = promptBlocks(text, keyFor(textOf(asked['model']) ?? ''));
+    const blocks = promptBlocks(blockContents(text), keyFor(textOf(asked['model']) ?? ''));
     const prompt = poolPromptOf(blocks, Math.max(1, Math.ceil(estimateTokens(text))));
     return { prompt, stream: asked['stream'] === true, conversation: undefined };
   }

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { promptBlocks } from './prompt-blocks.ts';
+import type { BlockKey } from '../../../core/pool-prompt.ts';
+import { blockContents } from '../../core/prompt-text.ts';
+import { promptBlocks as chain } from './prompt-blocks.ts';
 
 const key = { secret: 'secret', scope: 'workspace-one' };
+const promptBlocks = (text: string, by: BlockKey) => chain(blockContents(text), by);
 const text = Array.from({ length: 20_000 }, (_, index) => `word ${index * 7919}`).join(' ');
 
 /** How many characters two texts share, as their blocks show it. */
