@@ -26,29 +26,45 @@ export const jsonSchema = jsonObject.refine(
   `refers from definition to definition more than ${maxReferences} times in a row`,
 );
 
+type Issues = z.core.$ZodRawIssue[];
+
+/**
+ * Converts what a schema has read, or adds issues. zod's `transform` assigns a function to each value that it converts. V8 makes such a
+ * function in the old generation, where it keeps the value alive, a whole conversation, until the whole heap is collected
+ * (docs/decisions/0022).
+ */
+export function converted<T extends z.ZodType, Output>(
+  schema: T,
+  convert: (value: z.output<T>, issues: Issues) => Output,
+): z.ZodType<Output> {
+  const read: z.ZodType = schema;
+  const checked = read.check((payload) => {
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- the schema has read it
+    if (payload.issues.length === 0) payload.value = convert(payload.value as z.output<T>, payload.issues);
+  });
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the check puts it there
+  return checked as z.ZodType<Output>;
+}
+
 /**
  * A list that is read up to its first invalid item. zod's own array reads all of it: for a body of a million empty
  * messages (three megabytes) it spends a gigabyte and three seconds on issues, of which the caller sees one.
  */
 export function listOf<T extends z.ZodType>(item: T, bounds: { readonly min?: number; readonly max?: number } = {}) {
   const { min = 0, max = Infinity } = bounds;
-  return z
-    .array(z.unknown())
-    .min(min)
-    .max(max)
-    .transform((values, context): z.output<T>[] => {
-      const items: z.output<T>[] = [];
-      const keep = (data: z.output<T>): unknown => items.push(data);
-      return values.every((value, key) => readField(item, { key, value, context, keep })) ? items : z.NEVER;
-    });
+  return converted(z.array(z.unknown()).min(min).max(max), (values, issues): z.output<T>[] => {
+    const items: z.output<T>[] = [];
+    const keep = (data: z.output<T>): unknown => items.push(data);
+    return values.every((value, key) => readField(item, { key, value, issues, keep })) ? items : z.NEVER;
+  });
 }
 
 /** An object whose fields all have one schema, read up to the first invalid field. */
 export function recordOf<T extends z.ZodType>(field: T) {
-  return z.record(z.string(), z.unknown()).transform((values, context): Record<string, z.output<T>> => {
+  return converted(z.record(z.string(), z.unknown()), (values, issues): Record<string, z.output<T>> => {
     const fields: (readonly [string, z.output<T>])[] = [];
     const isValid = Object.entries(values).every(([key, value]) =>
-      readField(field, { key, value, context, keep: (data) => fields.push([key, data]) }),
+      readField(field, { key, value, issues, keep: (data) => fields.push([key, data]) }),
     );
     return isValid ? Object.fromEntries(fields) : z.NEVER;
   });
@@ -57,28 +73,24 @@ export function recordOf<T extends z.ZodType>(field: T) {
 interface FieldReading<T> {
   readonly key: PropertyKey;
   readonly value: unknown;
-  readonly context: z.core.$RefinementCtx;
+  readonly issues: Issues;
   readonly keep: (data: T) => void;
 }
 
 /** Reads one field. Returns false, with its issues reported under its key, when the value does not match the schema. */
 function readField<T extends z.ZodType>(schema: T, reading: FieldReading<z.output<T>>): boolean {
-  const { key, value, context, keep } = reading;
+  const { key, value, issues, keep } = reading;
   const read = schema.safeParse(value);
   if (read.success) keep(read.data);
-  else reportIssues(read.error, context, [key]);
+  else reportIssues(read.error, issues, [key]);
   return read.success;
 }
 
 /** Reports the issues that another schema has found. `path` is put before their own paths. */
-export function reportIssues(
-  error: z.ZodError,
-  context: z.core.$RefinementCtx,
-  path: readonly PropertyKey[] = [],
-): void {
+export function reportIssues(error: z.ZodError, issues: Issues, path: readonly PropertyKey[] = []): void {
   for (const issue of error.issues) {
     // oxlint-disable-next-line typescript/consistent-type-assertions -- a finished issue is a raw one with its message
-    context.issues.push({ ...issue, path: [...path, ...issue.path] } as z.core.$ZodRawIssue);
+    issues.push({ ...issue, path: [...path, ...issue.path] } as z.core.$ZodRawIssue);
   }
 }
 
@@ -103,9 +115,9 @@ export function byType<S extends Schemas, R extends z.ZodType = z.ZodNever>(sche
   const table = new Map(Object.entries(schemas) as [unknown, z.ZodType<Read>][]);
   const expected = `expected ${[...table.keys()].map((type) => `'${String(type)}'`).join(' | ')}`;
 
-  return z.unknown().transform((value, context): Read => {
+  return converted(z.unknown(), (value, issues): Read => {
     if (!isObject(value)) {
-      context.addIssue({ code: 'custom', message: 'expected an object with a type' });
+      issues.push({ code: 'custom', input: value, message: 'expected an object with a type' });
       return z.NEVER;
     }
     const { type } = value;
@@ -113,12 +125,12 @@ export function byType<S extends Schemas, R extends z.ZodType = z.ZodNever>(sche
     const schema = table.get(type) ?? (rest as z.ZodType<Read> | undefined);
     const refusal = typeof type === 'string' && Object.hasOwn(refused, type) ? refused[type] : undefined;
     if (refusal !== undefined || schema === undefined) {
-      context.addIssue({ code: 'custom', path: ['type'], message: refusal ?? expected });
+      issues.push({ code: 'custom', input: value, path: ['type'], message: refusal ?? expected });
       return z.NEVER;
     }
     const read = schema.safeParse(value);
     if (read.success) return read.data;
-    reportIssues(read.error, context);
+    reportIssues(read.error, issues);
     return z.NEVER;
   });
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { converted } from '../../core/body-schema.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -17,14 +18,16 @@ function textOfDataUrl(url: string): string | undefined {
 }
 
 /** The content of a file, as a `data:text/…` URL, read as its text. */
-export const fileText = z
-  .string('expected the content of a text file as a data:text/… URL: files are not kept here')
-  .transform((data, context) => {
+export const fileText = converted(
+  z.string('expected the content of a text file as a data:text/… URL: files are not kept here'),
+  (data, issues) => {
     const text = textOfDataUrl(data);
     if (text !== undefined) return text;
-    context.addIssue({
+    issues.push({
       code: 'custom',
+      input: data,
       message: 'expected text, as a data:text/… URL in UTF-8: send other files as their text, or their pages as images',
     });
     return z.NEVER;
-  });
+  },
+);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { converted } from '../../core/body-schema.ts';
 import type { Message } from '../../core/request.ts';
 import { contentText, type Part, textPart } from './content.ts';
 
@@ -49,8 +50,8 @@ const notRead = (what: string): string => `[${what} stood here. This model canno
  * A part of a tool's result that no model here can read. The model gets a description instead. A refusal would also refuse every
  * later turn, because the part stays in the conversation.
  */
-export const unreadable = z
-  .object({
+export const unreadable = converted(
+  z.object({
     type: z.string().min(1).catch('part'),
     text: z.string().nullish().catch(null),
     title: z.string().nullish().catch(null),
@@ -60,14 +61,15 @@ export const unreadable = z
       .object({ media_type: z.string().nullish().catch(null) })
       .nullish()
       .catch(null),
-  })
-  .transform(({ type, text, title, filename, file, source }) => ({
+  }),
+  ({ type, text, title, filename, file, source }) => ({
     type: 'unreadable' as const,
     text: text ?? '',
     was: type.replace(/^input_|_url$/g, ''),
     title: title ?? filename ?? file?.filename ?? undefined,
     mediaType: source?.media_type ?? undefined,
-  }));
+  }),
+);
 
 /** A part of a tool's result in a form that may be one that no model here can read. */
 export const orUnreadable = <T extends z.ZodType>(schema: T) => z.union([schema, unreadable]);

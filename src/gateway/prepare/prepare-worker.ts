@@ -9,6 +9,7 @@ import { createRememberedCounts } from '../tokenizer/remembered-counts.ts';
 import type { RequestTarget } from '../../core/capability.ts';
 import type { Surface } from '../../core/dialect.ts';
 import type { ImageHosts } from '../../core/image-hosts.ts';
+import { ByNumber } from '../../core/by-number.ts';
 import type { PromptCount, PromptCountAsk } from '../../core/prompt.ts';
 import type { Request } from '../../core/request.ts';
 import { handedOver, promptOf, readBody, writeBody } from '../request/prepare.ts';
@@ -32,7 +33,7 @@ const allowanceMs = 2_500;
 
 /** `handle` names a request, which the thread holds until its release. */
 export function createFunctions({ tokenizerRoot, imageHosts, keepsBillingLines, sealFiles }: PrepareData) {
-  const held = new Map<number, Request>();
+  const held = new ByNumber<Request>();
   const encoder = new TextEncoder();
   const elapsed = (): number => performance.now();
   const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });

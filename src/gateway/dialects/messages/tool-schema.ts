@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../../../core/json.ts';
 import { webSearchName } from '../../../core/web-search.ts';
-import { jsonSchema, reportIssues } from '../../../core/body-schema.ts';
+import { converted, jsonSchema, reportIssues } from '../../../core/body-schema.ts';
 import { sites, userLocation } from '../search-fields.ts';
 import { toolName } from '../wire-fields.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
@@ -73,16 +73,16 @@ function refusalOf(type: string): string {
 }
 
 /** A tool, read by its type. A union would report the issues of another kind of tool instead. */
-export const tool = z.unknown().transform((value, context): FunctionTool | SearchTool | ClientToolAsk => {
+export const tool = converted(z.unknown(), (value, issues): FunctionTool | SearchTool | ClientToolAsk => {
   const type = typeOf(value);
   const isOwn = type === undefined || type === 'custom';
   const read = isOwn ? functionTool.safeParse(value) : readTyped(type, value);
   if (read === undefined) {
-    context.addIssue({ code: 'custom', path: ['type'], message: refusalOf(type ?? '') });
+    issues.push({ code: 'custom', input: value, path: ['type'], message: refusalOf(type ?? '') });
     return z.NEVER;
   }
   if (read.success) return read.data;
-  reportIssues(read.error, context);
+  reportIssues(read.error, issues);
   return z.NEVER;
 });
 
