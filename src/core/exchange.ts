@@ -55,7 +55,7 @@ export interface Exchange {
 /** Bytes of one step. An upload is charged step by step, and its memory grows by whole steps. */
 export const uploadStepBytes = 64 * 1024;
 
-/** The account of one request body: how much of it is in memory, and whether it keeps arriving. */
+/** The account of one request body, from its first byte until its request ends. */
 export interface Upload {
   /** Begins to wait for its bytes. Calls `expire` at most once, when no bytes arrive for too long. */
   readonly begin: (expire: (failure: Failure) => void) => void;
@@ -63,6 +63,11 @@ export interface Upload {
   readonly hold: (arrivedBytes: number, memoryBytes: number) => void;
   /** Records that the whole body has arrived: its time no longer counts, its memory does. */
   readonly complete: () => void;
+  /**
+   * Records that a body of so many bytes was read. Its request keeps it until it ends, for further attempts. A body of a single step
+   * is not charged any more: it is part of what an open request may take.
+   */
+  readonly read: (bodyBytes: number) => void;
   /** Gives the memory back. Further calls do nothing. */
   readonly close: () => void;
 }

@@ -211,7 +211,7 @@ test(
     for (let count = 0; count < 4; count += 1) upload(elsewhere, large);
     await expect.poll(held).toBeGreaterThanOrEqual(192 * MiB);
     const overall = { key: third, address: '203.0.113.3', declared };
-    // There is room for one of them, whichever comes first.
+    // There is room for one of them at most.
     const either = [upload(overall, large), upload(overall, large)].map(({ answer }) => answer);
     expect(await Promise.race(either)).toMatch(/^HTTP\/1\.1 503 /);
     expect(await refusals('total')).toBeGreaterThanOrEqual(1);

@@ -5,7 +5,7 @@ import type { Failure } from '../../core/failure.ts';
 import { checkDeclaredSize, createUploads, maxBodyBytes, type UploadLedger, uploadLimits } from './uploads.ts';
 
 const check = (length: string | undefined): void =>
-  checkDeclaredSize({ method: 'POST', path: '/', header: (name) => (name === 'content-length' ? length : undefined) });
+  checkDeclaredSize({ header: (name) => (name === 'content-length' ? length : undefined) });
 
 it('a body of 32 MiB may be declared, one byte more may not (docs/reference/api.md §4.1.3)', () => {
   expect(maxBodyBytes).toBe(32 * 1024 * 1024);
@@ -31,8 +31,8 @@ beforeEach(() => {
 });
 
 /** An account of as much memory as has arrived. */
-function open(workspaceId = 'w', address: string | null = '203.0.113.1') {
-  const upload = uploads.open({ workspaceId, address: address ?? undefined }, headers);
+function open(workspaceId = 'w', address: string | null = '203.0.113.1', declaredBytes = 0) {
+  const upload = uploads.open({ workspaceId, address: address ?? undefined }, { headers, declaredBytes });
   return { ...upload, hold: (bytes: number) => upload.hold(bytes, bytes) };
 }
 
@@ -69,9 +69,47 @@ describe('the memory of uploads', () => {
   });
 
   it('is what a body takes of it, where that is more than has arrived', () => {
-    uploads.open({ workspaceId: 'w', address: undefined }, headers).hold(MiB + 1, 2 * MiB);
+    const owner = { workspaceId: 'w', address: undefined };
+    uploads.open(owner, { headers, declaredBytes: 0 }).hold(MiB + 1, 2 * MiB);
     expect(uploads.bytes()).toBe(2 * MiB);
   });
+
+  it.each([
+    ['of one step is part of an open request', 64 * KiB, 64 * KiB, 0],
+    ['is charged until its request ends', MiB, MiB, MiB],
+    ['is charged for what it is when it was decoded, and not for its window', 18 * MiB, 200 * KiB, 256 * KiB],
+    ['is charged for what the service has added to it', 100 * KiB, 200 * KiB, 256 * KiB],
+  ])('of a body that was read %s', (_, arrived, read, charged) => {
+    uploads = createUploads({ clock, limits: uploadLimits(256 * MiB) });
+    const upload = open();
+    upload.hold(arrived);
+    upload.read(read);
+    expect(uploads.bytes()).toBe(charged);
+    upload.close();
+    upload.read(read);
+    expect(uploads.bytes()).toBe(0);
+  });
+
+  it.each(['workspace', 'address', 'total'])(
+    'is refused by its declared size, before any of it is held, where bodies that were read fill the %s',
+    (bound) => {
+      const room = { workspaceBytes: 32 * MiB, addressBytes: 32 * MiB, totalBytes: 32 * MiB };
+      uploads = createUploads({ clock, limits: { ...room, [`${bound}Bytes`]: 16 * MiB } });
+      const kept = open();
+      kept.hold(10 * MiB);
+      kept.read(10 * MiB);
+      expect(thrownBy(() => open('w', '203.0.113.1', 5 * MiB))).toMatchObject({ limit: `upload-${bound}` });
+      expect(uploads.bytes()).toBe(10 * MiB);
+      // What fits, and what need not arrive, is not charged.
+      open('w', '203.0.113.1', 4 * MiB);
+      open('w', '203.0.113.1', NaN);
+      expect(uploads.bytes()).toBe(10 * MiB + 2 * 64 * KiB);
+      // A neighbour with a short prompt.
+      open('w', '203.0.113.1', 20 * KiB).hold(20 * KiB);
+      kept.close();
+      open('w', '203.0.113.1', 5 * MiB);
+    },
+  );
 
   it('of 130 uploads with a byte each is 8 MiB, and another workspace’s large one passes beside them', () => {
     for (let count = 0; count < 130; count += 1) arriving(1, 'stranger', '203.0.113.9');

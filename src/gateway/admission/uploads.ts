@@ -8,15 +8,18 @@ import { bodyTooLarge, Failure } from '../../core/failure.ts';
 /** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */
 export const maxBodyBytes = 33_554_432;
 
-/** Refuses a body whose declared size is too large, before any of it is read. Throws `body_too_large`. */
-export function checkDeclaredSize(head: RequestHead): void {
-  const declared = head.header('content-length');
-  if (declared !== undefined && Number(declared) > maxBodyBytes) {
-    throw bodyTooLarge(maxBodyBytes);
-  }
+/** The size that a request declares for its body. 0: it declares none. */
+export function declaredSize(head: Pick<RequestHead, 'header'>): number {
+  const declared = Number(head.header('content-length'));
+  return Number.isNaN(declared) ? 0 : declared;
 }
 
-/** How many bytes uploads may hold at once. */
+/** Refuses a body whose declared size is too large, before any of it is read. Throws `body_too_large`. */
+export function checkDeclaredSize(head: Pick<RequestHead, 'header'>): void {
+  if (declaredSize(head) > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
+}
+
+/** How many bytes of bodies may be in memory at once. */
 export interface UploadLimits {
   readonly workspaceBytes: number;
   readonly addressBytes: number;
@@ -44,8 +47,9 @@ const minBytes = 60 * 1024;
 const retrySeconds = 1;
 
 /**
- * The limits of a process that may use so much memory: all uploads together may hold half of it, and those of one workspace or
- * address half of that. Ten bodies of 32 MiB at once need a memory limit of 1.5 GiB, that is a container or machine of 3 GiB.
+ * The limits of a process that may use so much memory: all bodies together may have half of it, because a body that was read is there
+ * twice while it is sent to an engine. Those of one workspace or address may have half of that. Ten bodies of 32 MiB at once need a
+ * memory limit of 1.5 GiB, that is a container or machine of 3 GiB.
  */
 export function uploadLimits(memoryLimitBytes: number): UploadLimits {
   const totalBytes = Math.floor(memoryLimitBytes / 2);
@@ -57,15 +61,22 @@ interface UploadsOptions {
   readonly limits: UploadLimits;
 }
 
+interface OpenOptions {
+  /** Headers of a refusal that the owner caused. */
+  readonly headers: Headers;
+  /** The result of `declaredSize`. It is not charged, because it need not arrive. */
+  readonly declaredBytes: number;
+}
+
 export interface UploadLedger {
   /**
    * Opens the account of one request's body, and charges one step for the memory of an open request. Throws a refusal at once if
-   * even one step is too much. The refusal has `headers` if the owner caused it.
+   * there is no room for one step, or for the declared size.
    */
-  readonly open: (owner: UploadOwner, headers: Headers) => Upload;
+  readonly open: (owner: UploadOwner, options: OpenOptions) => Upload;
   /** How many bodies are still arriving. */
   readonly arriving: () => number;
-  /** Bytes charged to bodies that have not been read yet. */
+  /** Bytes charged to bodies. */
   readonly bytes: () => number;
   /** Whether there is no room even for a small body. */
   readonly isFull: () => boolean;
@@ -84,7 +95,8 @@ interface Arriving {
 }
 
 /**
- * Accounts for the memory of each request body from its first byte until it has been read. One timer checks them all.
+ * Accounts for the memory of each request body, on all surfaces, from its first byte until its request ends. One timer checks those
+ * that are still arriving.
  */
 export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
   const byWorkspace = new Map<string, number>();
@@ -117,7 +129,7 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
     bytes: () => total,
     isFull: () => total + uploadStepBytes > limits.totalBytes,
     close: () => cancelTick?.(),
-    open: ({ workspaceId, address }, headers) => {
+    open: ({ workspaceId, address }, { headers, declaredBytes }) => {
       const network = address === undefined ? undefined : networkOf(address);
       let held = 0;
       let arriving: Arriving | undefined;
@@ -133,10 +145,11 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
         if (network !== undefined) add(byAddress, network, bytes);
       }
 
-      function hold(bytes: number): void {
-        const steps = Math.max(1, Math.ceil(bytes / uploadStepBytes)) * uploadStepBytes;
+      /** Throws a refusal if there is no room for so many bytes of this body. Returns how much more they are than what it has. */
+      function check(bytes: number): number {
+        const steps = Math.max(uploadStepBytes, inSteps(bytes));
         const more = steps - held;
-        if (!isOpen || more <= 0) return;
+        if (!isOpen || more <= 0) return 0;
         const share = steps > uploadStepBytes ? largeShare : 1;
         if ((byWorkspace.get(workspaceId) ?? 0) + more > limits.workspaceBytes * share)
           throw tooMany('workspace', 'This workspace sends too many large request bodies at once. Wait and retry.');
@@ -146,7 +159,7 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
           throw new Failure('overloaded', 'The service has no room for this request body right now.', {
             limit: 'upload-total',
           });
-        charge(more);
+        return more;
       }
 
       function complete(): void {
@@ -157,7 +170,8 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
         cancelTick = undefined;
       }
 
-      hold(0);
+      check(declaredBytes);
+      charge(check(0));
       return {
         begin: (expire) => {
           if (!isOpen || arriving !== undefined) return;
@@ -167,19 +181,25 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
           arm();
         },
         hold: (arrivedBytes, memoryBytes) => {
-          hold(memoryBytes);
+          charge(check(memoryBytes));
           if (arriving !== undefined) arriving.bytes = arrivedBytes;
         },
         complete,
+        read: (bodyBytes) => {
+          complete();
+          if (isOpen) charge((bodyBytes > uploadStepBytes ? inSteps(bodyBytes) : 0) - held);
+        },
         close: () => {
           complete();
-          if (isOpen) charge(-held);
+          charge(-held);
           isOpen = false;
         },
       };
     },
   };
 }
+
+const inSteps = (bytes: number): number => Math.ceil(bytes / uploadStepBytes) * uploadStepBytes;
 
 /** Counts one more check of an upload, and returns whether the upload is too slow. */
 function isTooSlow(arriving: Arriving): boolean {

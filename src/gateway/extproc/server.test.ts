@@ -520,6 +520,7 @@ describe('the account of an upload', () => {
         if (bytes > maxBytes) throw new Failure('rate_limited', 'Too much.');
       },
       complete: () => void told.push('complete'),
+      read: () => undefined,
       close: () => void told.push('close'),
     };
     return { upload, told, expire: (failure: Failure) => expire(failure) };

@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { targetOf } from '../../../test/support/route-of.ts';
 import { uncounted } from '../../../test/support/uncounted.ts';
+import { settle } from '../../../test/support/pipeline-run.ts';
+import { type StartThread, ThreadEnded } from '../../core/worker-thread.ts';
 import { prepareHere } from '../request/prepare.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import { type PrepareWorker, startPrepareWorker } from './prepare-in-worker.ts';
@@ -100,6 +102,44 @@ it('nests as deep as it likes: it is read or refused, and harms no other', async
   ]);
   if (harmed.status === 'rejected') expect(harmed.reason).toMatchObject({ code: 'invalid_request' });
   expect(other).toMatchObject({ status: 'fulfilled' });
+});
+
+/** A thread in the hand of a test: what it was asked, and the way to answer. */
+function createThread() {
+  const asked: string[] = [];
+  const answers: { readonly give: (result: unknown) => void; readonly die: () => void }[] = [];
+  const call = (name: string, [handle]: readonly unknown[]): Promise<unknown> => {
+    asked.push(`${name} ${String(handle)}`);
+    return new Promise((give, reject) => {
+      const end = new ThreadEnded('it died', { hadStarted: true, cause: undefined });
+      answers.push({ give, die: () => reject(end) });
+    });
+  };
+  const thread = { call, post: () => undefined, pending: () => 0, close: () => Promise.resolve() };
+  return { asked, answers, startThread: (() => thread) as unknown as StartThread };
+}
+
+describe('many bodies at once', () => {
+  const read = { request: { modelName: 'm' }, shape: {} };
+
+  it('wait in front of the thread: two are read at a time, and one that was read is written before the others are read', async () => {
+    const { asked, answers, startThread: fake } = createThread();
+    const busy = startPrepareWorker({ startThread: fake, tokenizerRoot, imageHosts: 'any', keepsBillingLines: false });
+    const prepared = Array.from({ length: 5 }, () => busy.prepare(encode(bodyOf('x')), 'chat'));
+    await settle();
+    expect(asked).toEqual(['read 0', 'read 1']);
+    answers[0]?.give(read);
+    void (await prepared[0])?.bodyFor(targetOf('a'));
+    expect(asked).toEqual(['read 0', 'read 1', 'read 2', 'write 0']);
+    // A body that is refused, or whose thread dies, makes room for the next one.
+    answers[1]?.die();
+    await expect(prepared[1]).rejects.toMatchObject({ code: 'overloaded' });
+    answers[2]?.die();
+    await expect(prepared[2]).rejects.toMatchObject({ code: 'overloaded' });
+    expect(asked).toEqual(['read 0', 'read 1', 'read 2', 'write 0', 'read 3', 'read 4']);
+    for (const { give } of answers) give(read);
+    await Promise.all(prepared.slice(3));
+  });
 });
 
 describe('a worker that is gone', () => {

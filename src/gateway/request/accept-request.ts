@@ -9,7 +9,7 @@ import type { RequestTrace } from '../../core/trace.ts';
 import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type Authenticated, type AuthenticateOptions, originOf } from '../admission/authenticate.ts';
 import type { Admitted } from '../admission/limits.ts';
-import { maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
+import { declaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
 import { contentCodingOf, decodeBody } from './decode-body.ts';
 import type { Operation } from './operation.ts';
 
@@ -83,21 +83,29 @@ export function checkLedger(store: Pick<Store, 'canSettle'>): void {
   throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.', { limit: 'ledger' });
 }
 
-/** Receives the body of a request and reads it. Its memory counts as an upload until it has been read. */
+/** Receives the body of a request and reads it. Its memory is charged until the request is released. */
 export async function readPrompt(
   { exchange, dialect, origin, credential, admitted, watch }: AdmittedRequest,
   { uploads, clock, prepare }: AcceptServices,
 ): Promise<PreparedRequest> {
   const owner = { workspaceId: credential.workspace.id, address: origin };
   const coding = contentCodingOf(exchange.head);
-  const upload = uploads.open(owner, admitted.headers);
+  const { head } = exchange;
+  const upload = uploads.open(owner, { headers: admitted.headers, declaredBytes: declaredSize(head) });
   try {
     const asked = clock.elapsed();
     const sent = await exchange.body(maxBodyBytes, upload);
     const body = coding === undefined ? sent : await decodeBody(sent, coding, { limitBytes: maxBodyBytes, upload });
     watch.progress({ kind: 'arrived', waitedMs: clock.elapsed() - asked });
-    return await prepare(body, dialect.surface);
-  } finally {
+    const prepared = await prepare(body, dialect.surface);
+    upload.read(prepared.shape.bodyBytes);
+    const release = (): void => {
+      prepared.release();
+      upload.close();
+    };
+    return { ...prepared, release };
+  } catch (error) {
     upload.close();
+    throw error;
   }
 }

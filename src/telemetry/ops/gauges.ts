@@ -105,7 +105,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   gauge('weir_requests_in_flight', 'Requests under way, settlement included.', figures.inFlight);
   gauge('weir_ext_proc_streams', 'Open ext_proc streams.', figures.streams);
   gauge('weir_uploads_in_flight', 'Request bodies that have not all arrived.', uploads.arriving);
-  gauge('weir_upload_memory_bytes', 'Memory charged to request bodies until they are read.', uploads.bytes);
+  gauge('weir_upload_memory_bytes', 'Memory charged to request bodies until their requests end.', uploads.bytes);
   gauge(
     'weir_event_loop_delay_seconds',
     'How long ready work waits for the event loop of the thread that serves requests.',
