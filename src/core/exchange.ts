@@ -55,10 +55,18 @@ export interface Exchange {
 /** Bytes of one step. An upload is charged step by step, and its memory grows by whole steps. */
 export const uploadStepBytes = 64 * 1024;
 
+/** A body that has not all arrived. */
+export interface Arrival {
+  /** Called once, when more than the beginning of the body may be received: at once unless many large bodies are being received. */
+  readonly read: () => void;
+  /** Called at most once, when no bytes arrive for too long. */
+  readonly expire: (failure: Failure) => void;
+}
+
 /** The account of one request body, from its first byte until its request ends. */
 export interface Upload {
-  /** Begins to wait for its bytes. Calls `expire` at most once, when no bytes arrive for too long. */
-  readonly begin: (expire: (failure: Failure) => void) => void;
+  /** Begins to wait for its bytes. */
+  readonly begin: (arrival: Arrival) => void;
   /** Records how many bytes have arrived in all and how much memory they take. Throws the refusal when a bound is exceeded. */
   readonly hold: (arrivedBytes: number, memoryBytes: number) => void;
   /** Records that the whole body has arrived: its time no longer counts, its memory does. */

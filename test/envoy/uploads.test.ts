@@ -225,6 +225,27 @@ test(
 );
 
 test(
+  'bodies count until their answers end: the next one is refused by its declared length, and a short prompt is not',
+  { timeout: 120_000 },
+  async () => {
+    const held = (): Promise<number> => weir.metric('weir_upload_memory_bytes');
+    const message = { role: 'user', content: '[[demo {"words": 1, "firstTokenDelayMs": 1}]]' };
+    const asked = { model: 'test/model', reasoning_effort: 'none', messages: [message] };
+    const body = JSON.stringify({ ...asked, padding: 'x'.repeat(24 * MiB) });
+    const one = { key: weir.key, address: '203.0.113.4', declared: body.length };
+    const release = engine.holdPauses();
+    const answers = Array.from({ length: 4 }, () => upload(one, body).answer);
+    await expect.poll(held, { timeout: 60_000 }).toBeGreaterThanOrEqual(96 * MiB);
+    await expect.poll(() => weir.metric('weir_uploads_in_flight'), { timeout: 60_000 }).toBe(0);
+    expect(await upload(one, '{').answer).toMatch(/^HTTP\/1\.1 429 /);
+    expect((await weir.chat(question(), { 'x-forwarded-for': one.address })).status).toBe(200);
+    release();
+    for (const answer of answers) expect(await answer).toMatch(/^HTTP\/1\.1 200 /);
+    await expect.poll(held).toBe(0);
+  },
+);
+
+test(
   'readiness says so when all is shed for 5 s, and garbage alone is none: it recovers with nobody asking',
   { timeout: 60_000 },
   async () => {

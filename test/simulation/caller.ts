@@ -125,7 +125,7 @@ export function call(
           reject(controller.signal.reason);
           return;
         }
-        upload?.begin(reject);
+        upload?.begin({ read: () => undefined, expire: reject });
         controller.signal.addEventListener('abort', () => reject(controller.signal.reason));
         const bytes = new Uint8Array(Buffer.from(text));
         const { ms = 0.2, stalls = false } = event.upload ?? {};

@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { createAddressGate } from '../../src/gateway/admission/address-gate.ts';
 import { overloadLimits } from '../../src/gateway/admission/overload.ts';
-import { createUploads, uploadLimits } from '../../src/gateway/admission/uploads.ts';
+import { uploadLimits } from '../../src/gateway/admission/body-charges.ts';
+import { createUploads } from '../../src/gateway/admission/uploads.ts';
 import { createSnapshots } from '../../src/control/catalog/snapshots.ts';
 import { servedSurfaces } from '../../src/core/api-paths.ts';
 import type { Outcome } from '../../src/core/account.ts';

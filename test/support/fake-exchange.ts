@@ -77,7 +77,7 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
     body: async (limitBytes, upload) => {
       if (body === undefined) {
         return new Promise((_, reject) => {
-          upload?.begin(reject);
+          upload?.begin({ read: () => undefined, expire: reject });
           aborted.promise.catch(reject);
         });
       }

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createFakeClock, type FakeClock } from '../../../test/support/fake-clock.ts';
 import { thrownBy } from '../../../test/support/thrown-by.ts';
 import type { Failure } from '../../core/failure.ts';
-import { checkDeclaredSize, createUploads, maxBodyBytes, type UploadLedger, uploadLimits } from './uploads.ts';
+import { uploadLimits } from './body-charges.ts';
+import { checkDeclaredSize, createUploads, maxBodyBytes, type UploadLedger } from './uploads.ts';
 
 const check = (length: string | undefined): void =>
   checkDeclaredSize({ header: (name) => (name === 'content-length' ? length : undefined) });
@@ -40,7 +41,7 @@ function open(workspaceId = 'w', address: string | null = '203.0.113.1', declare
 function arriving(bytes: number, workspaceId?: string, address?: string) {
   const upload = open(workspaceId, address);
   const ended: Failure[] = [];
-  upload.begin((failure) => ended.push(failure));
+  upload.begin({ read: () => undefined, expire: (failure) => ended.push(failure) });
   upload.hold(bytes);
   return { ...upload, ended };
 }
@@ -169,6 +170,40 @@ describe('the bounds of a process', () => {
       ...{ totalBytes: 256 * MiB, workspaceBytes: 128 * MiB, addressBytes: 128 * MiB },
     });
   });
+});
+
+describe('the order of uploads', () => {
+  /** An upload that has asked for its turn, and whether it has it. */
+  function asking(declaredBytes: number) {
+    const upload = open('w', '203.0.113.1', declaredBytes);
+    let isReceived = false;
+    upload.begin({ read: () => (isReceived = true), expire: () => undefined });
+    return { ...upload, isReceived: () => isReceived };
+  }
+
+  it.each([
+    ['was read', 'read'],
+    ['has ended', 'close'],
+  ] as const)(
+    'is that in which they came, a few at a time, until one %s; short ones are received at once',
+    (_, end) => {
+      uploads = createUploads({ clock, limits: uploadLimits(1024 * MiB) });
+      const large = Array.from({ length: 20 }, () => asking(MiB));
+      const unknown = asking(0);
+      const received = (): number => large.filter(({ isReceived }) => isReceived()).length;
+      expect([received(), unknown.isReceived()]).toEqual([16, false]);
+      expect(asking(64 * KiB).isReceived()).toBe(true);
+      large[3]?.hold(MiB);
+      large[3]?.complete();
+      expect(received()).toBe(16);
+      large[3]?.[end](MiB);
+      expect(received()).toBe(17);
+      clock.advance(4_000);
+      expect([received(), unknown.isReceived()]).toEqual([20, true]);
+      for (const { close } of [...large, unknown]) close();
+      expect(asking(16 * MiB).isReceived()).toBe(true);
+    },
+  );
 });
 
 describe('the time of uploads', () => {

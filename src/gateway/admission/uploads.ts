@@ -1,9 +1,10 @@
-import { networkOf } from '../../core/address.ts';
 import { ByNumber } from '../../core/by-number.ts';
 import type { Clock, CancelTimer } from '../../core/clock.ts';
-import { type RequestHead, type Upload, type UploadOwner, uploadStepBytes } from '../../core/exchange.ts';
+import { type Arrival, type RequestHead, type Upload, type UploadOwner, uploadStepBytes } from '../../core/exchange.ts';
 import type { Headers } from '../../core/headers.ts';
 import { bodyTooLarge, Failure } from '../../core/failure.ts';
+import { createBodyCharges, type UploadLimits } from './body-charges.ts';
+import { createReadAhead, type ReadTurn } from './read-ahead.ts';
 
 /** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */
 export const maxBodyBytes = 33_554_432;
@@ -19,19 +20,6 @@ export function checkDeclaredSize(head: Pick<RequestHead, 'header'>): void {
   if (declaredSize(head) > maxBodyBytes) throw bodyTooLarge(maxBodyBytes);
 }
 
-/** How many bytes of bodies may be in memory at once. */
-export interface UploadLimits {
-  readonly workspaceBytes: number;
-  readonly addressBytes: number;
-  readonly totalBytes: number;
-}
-
-/**
- * An eighth of each bound is kept for uploads of a single step (`uploadStepBytes`), so that small requests pass while large ones
- * fill the rest.
- */
-const largeShare = 7 / 8;
-
 /** How often uploads are checked. */
 const tickMs = 1_000;
 /** An upload ends after so many checks without a byte, well before Envoy ends it (600 s, src/control/envoy/config/edge-listener.ts). */
@@ -43,18 +31,13 @@ const stalledTicks = 20;
 const paceTicks = 60;
 const minBytes = 60 * 1024;
 
-/** The least that a client may be asked to wait, since it is not known when an upload will end. */
-const retrySeconds = 1;
-
 /**
- * The limits of a process that may use so much memory: all bodies together may have half of it, because a body that was read is there
- * twice while it is sent to an engine. Those of one workspace or address may have half of that. Ten bodies of 32 MiB at once need a
- * memory limit of 1.5 GiB, that is a container or machine of 3 GiB.
+ * How many bytes of large bodies are received before they are read. The thread that reads them must always find the next one: 16 MiB
+ * are a fifth of a second of its time.
  */
-export function uploadLimits(memoryLimitBytes: number): UploadLimits {
-  const totalBytes = Math.floor(memoryLimitBytes / 2);
-  return { totalBytes, workspaceBytes: Math.floor(totalBytes / 2), addressBytes: Math.floor(totalBytes / 2) };
-}
+const aheadBytes = 16 * 1024 * 1024;
+/** The size that is expected of a body that declares none. */
+const usualBytes = 1024 * 1024;
 
 interface UploadsOptions {
   readonly clock: Clock;
@@ -84,10 +67,11 @@ export interface UploadLedger {
 }
 
 /** A body that is still arriving. */
-interface Arriving {
+interface Arriving extends Pick<Arrival, 'expire'> {
   readonly id: number;
+  /** Undefined: it is short, and received at once. */
+  readonly turn: ReadTurn | undefined;
   bytes: number;
-  readonly expire: (failure: Failure) => void;
   bytesAtLastTick: number;
   quietTicks: number;
   bytesAtPaceStart: number;
@@ -99,17 +83,19 @@ interface Arriving {
  * that are still arriving.
  */
 export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
-  const byWorkspace = new Map<string, number>();
-  const byAddress = new Map<string, number>();
+  const charges = createBodyCharges(limits);
   const waiting = new ByNumber<Arriving>();
+  const readAhead = createReadAhead(aheadBytes);
   let nextId = 0;
-  let total = 0;
   let cancelTick: CancelTimer | undefined;
 
   /** A late check counts once, however late it is: bytes do not arrive while this process itself is blocked. */
   function tick(): void {
     cancelTick = undefined;
-    for (const arriving of waiting.values()) if (isTooSlow(arriving)) end(arriving);
+    for (const arriving of waiting.values()) {
+      if (isTooSlow(arriving)) end(arriving);
+      else arriving.turn?.tick();
+    }
     arm();
   }
 
@@ -126,41 +112,13 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
 
   return {
     arriving: () => waiting.size,
-    bytes: () => total,
-    isFull: () => total + uploadStepBytes > limits.totalBytes,
+    bytes: charges.bytes,
+    isFull: charges.isFull,
     close: () => cancelTick?.(),
-    open: ({ workspaceId, address }, { headers, declaredBytes }) => {
-      const network = address === undefined ? undefined : networkOf(address);
-      let held = 0;
+    open: (owner, { headers, declaredBytes }) => {
+      const charge = charges.open(owner, headers);
       let arriving: Arriving | undefined;
-      let isOpen = true;
-
-      const tooMany = (bound: 'workspace' | 'address', message: string): Failure =>
-        new Failure('rate_limited', message, { retryAfterSeconds: retrySeconds, headers, limit: `upload-${bound}` });
-
-      function charge(bytes: number): void {
-        total += bytes;
-        held += bytes;
-        add(byWorkspace, workspaceId, bytes);
-        if (network !== undefined) add(byAddress, network, bytes);
-      }
-
-      /** Throws a refusal if there is no room for so many bytes of this body. Returns how much more they are than what it has. */
-      function check(bytes: number): number {
-        const steps = Math.max(uploadStepBytes, inSteps(bytes));
-        const more = steps - held;
-        if (!isOpen || more <= 0) return 0;
-        const share = steps > uploadStepBytes ? largeShare : 1;
-        if ((byWorkspace.get(workspaceId) ?? 0) + more > limits.workspaceBytes * share)
-          throw tooMany('workspace', 'This workspace sends too many large request bodies at once. Wait and retry.');
-        if (network !== undefined && (byAddress.get(network) ?? 0) + more > limits.addressBytes * share)
-          throw tooMany('address', 'This address sends too many large request bodies at once. Wait and retry.');
-        if (total + more > limits.totalBytes * share)
-          throw new Failure('overloaded', 'The service has no room for this request body right now.', {
-            limit: 'upload-total',
-          });
-        return more;
-      }
+      let turn: ReadTurn | undefined;
 
       function complete(): void {
         if (arriving === undefined) return;
@@ -170,36 +128,38 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
         cancelTick = undefined;
       }
 
-      check(declaredBytes);
-      charge(check(0));
+      charge.check(declaredBytes);
+      charge.hold(0);
       return {
-        begin: (expire) => {
-          if (!isOpen || arriving !== undefined) return;
+        begin: ({ read, expire }) => {
+          if (!charge.isOpen() || arriving !== undefined) return;
           const begun = { quietTicks: 0, ticksAtPace: 0, bytesAtLastTick: 0, bytesAtPaceStart: 0 };
-          arriving = { ...begun, id: nextId++, bytes: 0, expire };
+          const expected = declaredBytes > 0 ? declaredBytes : usualBytes;
+          if (expected > uploadStepBytes) turn = readAhead.enter(expected, read);
+          else read();
+          arriving = { ...begun, id: nextId++, bytes: 0, turn, expire };
           waiting.set(arriving.id, arriving);
           arm();
         },
         hold: (arrivedBytes, memoryBytes) => {
-          charge(check(memoryBytes));
+          charge.hold(memoryBytes);
           if (arriving !== undefined) arriving.bytes = arrivedBytes;
         },
         complete,
         read: (bodyBytes) => {
           complete();
-          if (isOpen) charge((bodyBytes > uploadStepBytes ? inSteps(bodyBytes) : 0) - held);
+          turn?.leave();
+          charge.keep(bodyBytes);
         },
         close: () => {
           complete();
-          charge(-held);
-          isOpen = false;
+          turn?.leave();
+          charge.close();
         },
       };
     },
   };
 }
-
-const inSteps = (bytes: number): number => Math.ceil(bytes / uploadStepBytes) * uploadStepBytes;
 
 /** Counts one more check of an upload, and returns whether the upload is too slow. */
 function isTooSlow(arriving: Arriving): boolean {
@@ -213,11 +173,4 @@ function isTooSlow(arriving: Arriving): boolean {
   arriving.ticksAtPace = 0;
   arriving.bytesAtPaceStart = bytes;
   return isSlow;
-}
-
-/** Adds to a sum. Sums of zero are deleted, since workspaces and addresses come and go. */
-function add(sums: Map<string, number>, name: string, bytes: number): void {
-  const sum = (sums.get(name) ?? 0) + bytes;
-  if (sum === 0) sums.delete(name);
-  else sums.set(name, sum);
 }

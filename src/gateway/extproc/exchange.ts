@@ -92,8 +92,9 @@ export class ExtProcExchange implements Exchange {
         this.#deliver(waiter, collector);
         return;
       }
-      upload?.begin((failure) => this.#refuseBody(waiter, failure));
-      this.#call.readMore(Infinity);
+      const read = (): void => this.#call.readMore(Infinity);
+      if (upload === undefined) read();
+      else upload.begin({ read, expire: (failure) => this.#refuseBody(waiter, failure) });
     });
   }
 

@@ -511,9 +511,10 @@ describe('the account of an upload', () => {
     const told: string[] = [];
     let expire: (failure: Failure) => void = () => undefined;
     const upload: Upload = {
-      begin: (run) => {
+      begin: (arrival) => {
         told.push('begin');
-        expire = run;
+        expire = arrival.expire;
+        arrival.read();
       },
       hold: (bytes) => {
         told.push(`hold ${bytes}`);

@@ -122,22 +122,27 @@ function createThread() {
 describe('many bodies at once', () => {
   const read = { request: { modelName: 'm' }, shape: {} };
 
-  it('wait in front of the thread: two are read at a time, and one that was read is written before the others are read', async () => {
+  it('wait in front of the thread: four are read at a time, and one that was read is written before the others are read', async () => {
     const { asked, answers, startThread: fake } = createThread();
     const busy = startPrepareWorker({ startThread: fake, tokenizerRoot, imageHosts: 'any', keepsBillingLines: false });
-    const prepared = Array.from({ length: 5 }, () => busy.prepare(encode(bodyOf('x')), 'chat'));
+    const prepared = Array.from({ length: 8 }, () => busy.prepare(encode(bodyOf('x')), 'chat'));
     await settle();
-    expect(asked).toEqual(['read 0', 'read 1']);
+    const begun = ['read 0', 'read 1', 'read 2', 'read 3'];
+    expect(asked).toEqual(begun);
     answers[0]?.give(read);
     void (await prepared[0])?.bodyFor(targetOf('a'));
-    expect(asked).toEqual(['read 0', 'read 1', 'read 2', 'write 0']);
+    begun.push('read 4', 'write 0');
+    expect(asked).toEqual(begun);
     // A body that is refused, or whose thread dies, makes room for the next one.
-    answers[1]?.die();
-    await expect(prepared[1]).rejects.toMatchObject({ code: 'overloaded' });
-    answers[2]?.die();
-    await expect(prepared[2]).rejects.toMatchObject({ code: 'overloaded' });
-    expect(asked).toEqual(['read 0', 'read 1', 'read 2', 'write 0', 'read 3', 'read 4']);
+    for (const at of [1, 2]) {
+      answers[at]?.die();
+      await expect(prepared[at]).rejects.toMatchObject({ code: 'overloaded' });
+    }
+    expect(asked).toEqual([...begun, 'read 5', 'read 6']);
     for (const { give } of answers) give(read);
+    await settle();
+    expect(asked.at(-1)).toBe('read 7');
+    answers.at(-1)?.give(read);
     await Promise.all(prepared.slice(3));
   });
 });

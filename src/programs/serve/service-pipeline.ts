@@ -1,6 +1,7 @@
 import { createKeyBlocks } from '../../gateway/admission/key-blocks.ts';
 import { overloadLimits, shedShare } from '../../gateway/admission/overload.ts';
-import { createUploads, uploadLimits } from '../../gateway/admission/uploads.ts';
+import { uploadLimits } from '../../gateway/admission/body-charges.ts';
+import { createUploads } from '../../gateway/admission/uploads.ts';
 import type { ServedCatalog } from '../../control/reconcilers/catalog.ts';
 import { servedSurfaces } from '../../core/api-paths.ts';
 import type { LoadMeter } from '../../core/load.ts';

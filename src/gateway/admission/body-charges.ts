@@ -1,0 +1,116 @@
+import { networkOf } from '../../core/address.ts';
+import { type UploadOwner, uploadStepBytes } from '../../core/exchange.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Headers } from '../../core/headers.ts';
+
+/** How many bytes of bodies may be in memory at once. */
+export interface UploadLimits {
+  readonly workspaceBytes: number;
+  readonly addressBytes: number;
+  readonly totalBytes: number;
+}
+
+/**
+ * An eighth of each bound is kept for uploads of a single step (`uploadStepBytes`), so that small requests pass while large ones
+ * fill the rest.
+ */
+const largeShare = 7 / 8;
+
+/** The least that a client may be asked to wait, since it is not known when an upload will end. */
+const retrySeconds = 1;
+
+/**
+ * The limits of a process that may use so much memory: all bodies together may have half of it, because a body that was read is there
+ * twice while it is sent to an engine. Those of one workspace or address may have half of that. Ten bodies of 32 MiB at once need a
+ * memory limit of 1.5 GiB, that is a container or machine of 3 GiB.
+ */
+export function uploadLimits(memoryLimitBytes: number): UploadLimits {
+  const totalBytes = Math.floor(memoryLimitBytes / 2);
+  return { totalBytes, workspaceBytes: Math.floor(totalBytes / 2), addressBytes: Math.floor(totalBytes / 2) };
+}
+
+/** The memory of all bodies in flight. */
+export interface BodyCharges {
+  readonly bytes: () => number;
+  /** Whether there is no room even for a small body. */
+  readonly isFull: () => boolean;
+  /** `headers` are those of a refusal that the owner caused. */
+  readonly open: (owner: UploadOwner, headers: Headers) => BodyCharge;
+}
+
+/** The memory of one body. */
+export interface BodyCharge {
+  /** Throws a refusal if there is no room for so many bytes of this body. */
+  readonly check: (bytes: number) => void;
+  /** Charges so many bytes, unless it has more. Throws like `check`. */
+  readonly hold: (bytes: number) => void;
+  /** Charges so many bytes, or nothing for one step. Never refuses. */
+  readonly keep: (bytes: number) => void;
+  readonly close: () => void;
+  readonly isOpen: () => boolean;
+}
+
+export function createBodyCharges(limits: UploadLimits): BodyCharges {
+  const byWorkspace = new Map<string, number>();
+  const byAddress = new Map<string, number>();
+  let total = 0;
+  return {
+    bytes: () => total,
+    isFull: () => total + uploadStepBytes > limits.totalBytes,
+    open: ({ workspaceId, address }, headers) => {
+      const network = address === undefined ? undefined : networkOf(address);
+      let held = 0;
+      let isOpen = true;
+
+      const tooMany = (bound: 'workspace' | 'address', message: string): Failure =>
+        new Failure('rate_limited', message, { retryAfterSeconds: retrySeconds, headers, limit: `upload-${bound}` });
+
+      function charge(more: number): void {
+        if (more === 0) return;
+        total += more;
+        held += more;
+        add(byWorkspace, workspaceId, more);
+        if (network !== undefined) add(byAddress, network, more);
+      }
+
+      /** Returns how much more the bytes are than what the body has. */
+      function moreFor(bytes: number): number {
+        const steps = Math.max(uploadStepBytes, inSteps(bytes));
+        const more = steps - held;
+        if (!isOpen || more <= 0) return 0;
+        const share = steps > uploadStepBytes ? largeShare : 1;
+        if ((byWorkspace.get(workspaceId) ?? 0) + more > limits.workspaceBytes * share)
+          throw tooMany('workspace', 'This workspace sends too many large request bodies at once. Wait and retry.');
+        if (network !== undefined && (byAddress.get(network) ?? 0) + more > limits.addressBytes * share)
+          throw tooMany('address', 'This address sends too many large request bodies at once. Wait and retry.');
+        if (total + more > limits.totalBytes * share)
+          throw new Failure('overloaded', 'The service has no room for this request body right now.', {
+            limit: 'upload-total',
+          });
+        return more;
+      }
+
+      return {
+        check: (bytes) => void moreFor(bytes),
+        hold: (bytes) => charge(moreFor(bytes)),
+        keep: (bytes) => {
+          if (isOpen) charge((bytes > uploadStepBytes ? inSteps(bytes) : 0) - held);
+        },
+        close: () => {
+          charge(-held);
+          isOpen = false;
+        },
+        isOpen: () => isOpen,
+      };
+    },
+  };
+}
+
+const inSteps = (bytes: number): number => Math.ceil(bytes / uploadStepBytes) * uploadStepBytes;
+
+/** Adds to a sum. Sums of zero are deleted, since workspaces and addresses come and go. */
+function add(sums: Map<string, number>, name: string, bytes: number): void {
+  const sum = (sums.get(name) ?? 0) + bytes;
+  if (sum === 0) sums.delete(name);
+  else sums.set(name, sum);
+}
