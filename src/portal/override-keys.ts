@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import * as z from 'zod';
 import { actorKinds, DatabaseDown } from '../books/core/administration.ts';
 import { every, within } from '../core/clock.ts';
@@ -15,6 +16,8 @@ export const waitingOverrides = z.array(
     by: z.object({ actor: z.object({ kind: z.enum(actorKinds), name: z.string() }), now: z.int() }),
   }),
 );
+
+export const waitingOverridesFile = (data: string): string => join(data, 'waiting-overrides.json');
 
 interface Waiting {
   readonly one: Override;

@@ -87,7 +87,7 @@ export const sessions = {
   findServiceAccount: serviceAccounts.findServiceAccount,
 };
 
-/** Operations with which the portal records prices of the catalog. Services do not read these records. */
+/** Operations that record prices of the catalog. Services do not read these records. */
 export const records = {
   recordModelPrices: prices.recordModelPrices,
 };

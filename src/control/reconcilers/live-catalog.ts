@@ -108,7 +108,7 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
   };
 }
 
-function pricesOf({ prices }: Model): LiveModel['pricing'] {
+export function pricesOf({ prices }: Pick<Model, 'prices'>): NonNullable<LiveModel['pricing']> {
   const { prompt, completion, inputCacheRead } = prices;
   return {
     prompt: formatUsd(prompt),

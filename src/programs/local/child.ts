@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SendHandle, spawn } from 'node:child_process';
 import { closeSync, fstatSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { pause } from '../../process/clock.ts';
@@ -18,8 +18,8 @@ export interface Child {
   readonly stop: (graceMs: number) => Promise<void>;
   /** Ends the process group at once, even if the program is stopped (SIGSTOP). */
   readonly kill: () => void;
-  /** Sends a message over the program's channel; does nothing when there is none. */
-  readonly send: (message: string | object) => void;
+  /** Sends a message over the program's channel, with a listener or a connection; does nothing when there is no channel. */
+  readonly send: (message: string | object, handle?: SendHandle) => void;
 }
 
 interface ChildOptions {
@@ -84,9 +84,9 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
       if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
         signalGroup(child.pid, 'SIGKILL');
     },
-    send: (message) => {
+    send: (message, handle) => {
       // A program that ends at this moment does not get the message; its end is noticed anyway.
-      if (child.connected) child.send(message, () => undefined);
+      if (child.connected) child.send(message, handle, () => undefined);
     },
   };
 }

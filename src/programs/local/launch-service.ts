@@ -73,6 +73,8 @@ interface ServiceLaunch {
   readonly opsPort: number;
   /** Undefined: the service has its own Envoy. */
   readonly place: ServicePlace | undefined;
+  /** Whether it records the prices of models, because the portal may not run. One service of a gateway does. */
+  readonly recordsPrices: boolean;
   /** The third surface, by the flag or the setting of `weir start`. */
   readonly responses: Settings['WEIR_RESPONSES'];
   /** The log level; undefined: the level of the environment. */
@@ -136,6 +138,7 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       ...program.args,
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
       `--ops-port=${opsPort}`,
+      ...(launch.recordsPrices ? ['--record-prices'] : []),
     ],
     env: {
       ...{ WEIR_RESPONSES: launch.responses, ...logSettings(launch), ...secretsOfStart },

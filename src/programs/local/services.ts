@@ -16,6 +16,8 @@ import { holdService, launchService, type ServicePlace } from './launch-service.
 interface ServicesOptions {
   readonly catalog: CatalogPlace;
   readonly count: number;
+  /** Whether a portal shows the prices that a service records. */
+  readonly hasPortal: boolean;
   /** The programs of the services, by `holdServices`. */
   readonly held: readonly HeldProgram[];
   readonly admin: EnvoyAdmin;
@@ -120,7 +122,7 @@ const maxPort = 65_535;
 
 function startService(
   context: StartContext,
-  { catalog, held }: ServicesOptions,
+  { catalog, held, hasPortal }: ServicesOptions,
   { place, onEnded, onShed, onProblems }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
@@ -137,6 +139,7 @@ function startService(
       opsPort,
       logLevel,
       place,
+      recordsPrices: hasPortal && number === 1,
       responses: context.settings.WEIR_RESPONSES,
       logPath,
       held: held[number - 1],

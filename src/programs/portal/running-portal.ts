@@ -15,13 +15,14 @@ import type { OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createOwnProblems, createProblemList } from '../../portal/problem-list.ts';
-import { createKeyOverrides, waitingOverrides } from '../../portal/override-keys.ts';
+import { createKeyOverrides, waitingOverrides, waitingOverridesFile } from '../../portal/override-keys.ts';
 import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { maxSecretBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { backgroundClock, systemClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
+import { listenForSupervisor } from '../../process/handed-listener.ts';
 import { readKeptFile, replaceFile } from '../../process/kept-file.ts';
 import { openFilesLimit } from '../../process/machine.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
@@ -97,7 +98,7 @@ export async function startPortal(
   const dependencies = watchDependencies();
   const ownProblems = createOwnProblems(dependencies, systemClock);
   stack.defer(events.close);
-  const waitingFile = join(data, 'waiting-overrides.json');
+  const waitingFile = waitingOverridesFile(data);
   const overrides = await createKeyOverrides({
     ...{ store, services, clock: systemClock, log },
     kept: {
@@ -134,6 +135,8 @@ export async function startPortal(
     },
   );
   stack.defer(() => server.close());
+  // Fastify closes only the connections of a listener that it has opened itself.
+  stack.defer(() => server.server.closeAllConnections());
   const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT, isPortAsked });
   if (!isLoopback(host)) {
     log.warn(
@@ -169,15 +172,17 @@ async function oidcOf(settings: PortalSettings, report: DependencyReport): Promi
 }
 
 /**
- * Listens on the wanted port. If another program has it, it listens on a free one, unless the operator asked for this one.
- * Resolves to the port.
+ * Listens on the supervisor's listener, else on the wanted port. If another program has it, it listens on a free one, unless the
+ * operator asked for this one. Resolves to the port.
  */
 async function listen(
   server: Awaited<ReturnType<typeof createServer>>,
   { host, port, isPortAsked }: { readonly host: string; readonly port: number; readonly isPortAsked: boolean },
 ): Promise<number> {
   const listenOn = (on: number) => server.listen({ host, port: on, exclusive: true });
-  await (isPortAsked ? listenOn(port) : listenOrElsewhere(port, listenOn));
+  if (!(await listenForSupervisor(server.server))) {
+    await (isPortAsked ? listenOn(port) : listenOrElsewhere(port, listenOn));
+  }
   const address = server.server.address();
   return typeof address === 'object' && address !== null ? address.port : port;
 }

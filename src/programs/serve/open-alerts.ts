@@ -6,6 +6,7 @@ import { maxSecretBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { backgroundClock } from '../../process/clock.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { databaseLocation } from '../../books/databases/database-location.ts';
+import type { AccountOperations } from '../../books/store/account-operations.ts';
 import { alertOperations } from '../../books/store/operation-names.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { openAccountsThread } from '../../books/store/accounts-thread.ts';
@@ -13,6 +14,11 @@ import type { ProgramSurroundings } from '../command-line/run-program.ts';
 
 const silenceMs = 60_000;
 const idleMs = 10 * 60_000;
+
+interface OpenAlerts extends Alerts {
+  /** The database, in the thread of the alerts. */
+  readonly store: Pick<AccountOperations, 'recordModelPrices'>;
+}
 
 /**
  * Looks for thresholds that budgets and balances have reached, and sends the webhooks, for as long as the service runs.
@@ -22,11 +28,12 @@ export async function openAlerts(
   settings: Settings,
   { log }: ProgramSurroundings['programLog'],
   report: DependencyReport,
-): Promise<Alerts> {
+): Promise<OpenAlerts> {
   const { WEIR_WEBHOOK_URL: url, WEIR_WEBHOOK_SECRET_FILE: file, WEIR_DATABASE_URL: database } = settings;
   const sender = url === undefined ? undefined : createWebhookSender({ ...(await checkedTarget(url, file)), report });
   const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
-  const { store, close } = openAccountsThread(location, alertOperations, { name: 'weir-alerts', silenceMs, idleMs });
+  const operations = { ...alertOperations, recordModelPrices: true };
+  const { store, close } = openAccountsThread(location, operations, { name: 'weir-alerts', silenceMs, idleMs });
   const partLog = limitRepeats(log, backgroundClock);
   const alerts = startAlerts({
     store,
@@ -36,6 +43,7 @@ export async function openAlerts(
   });
   return {
     deliveries: alerts.deliveries,
+    store,
     close: async () => {
       await alerts.close();
       await close();

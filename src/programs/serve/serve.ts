@@ -1,5 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { watchDependencies } from '../../core/dependency-cause.ts';
+import type { CancelTimer } from '../../core/clock.ts';
+import { backgroundClock } from '../../process/clock.ts';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { argumentsOf } from '../../process/held-start.ts';
 import { startWorker } from '../../process/worker-thread.ts';
@@ -8,7 +10,10 @@ import { type Settings, settingsSchema } from '../../process/settings/settings.t
 import { settingsHelp } from '../../process/settings/settings-help.ts';
 import { startStoreThread } from '../../books/store/open-store.ts';
 import { readFlags, withFlags } from '../command-line/flags.ts';
+import type { ProgramLog } from '../command-line/program-log.ts';
 import { runProgram } from '../command-line/run-program.ts';
+import type { openAlerts } from './open-alerts.ts';
+import type { startService } from './service.ts';
 import type { ServiceSurroundings } from './service-figures.ts';
 import { print } from '../command-line/print.ts';
 
@@ -35,7 +40,7 @@ export function run(argv: readonly string[]): Promise<number> {
   return runProgram(
     'serve',
     async () => settingsFrom(await argumentsOf(argv)),
-    async ({ number, ...settings }, surroundings) => {
+    async ({ number, recordsPrices, ...settings }, surroundings) => {
       makeDataFolder(settings.WEIR_DATA);
       const [{ openAlerts }, { startService }] = await loading;
       const dependencies = watchDependencies();
@@ -44,12 +49,31 @@ export function run(argv: readonly string[]): Promise<number> {
         ...{ ...surroundings, number, storeThread, webhooks: alerts.deliveries, dependencies },
       });
       for (const flag of flagsOfService) setFlagsFromString(flag);
+      const stopPrices = recordsPrices
+        ? await recordPrices(service, { ...surroundings.programLog, ...alerts })
+        : undefined;
       const close = async (): Promise<void> => {
+        stopPrices?.();
         await Promise.all([alerts.close(), service.close()]);
       };
       return { ...service, close };
     },
   );
+}
+
+/** Records the prices of the catalog that is served, until the returned function is called. */
+async function recordPrices(
+  { models }: Awaited<ReturnType<typeof startService>>,
+  { log, store }: Pick<ProgramLog, 'log'> & Pick<Awaited<ReturnType<typeof openAlerts>>, 'store'>,
+): Promise<CancelTimer> {
+  const [prices, { pricesOf }] = await Promise.all([
+    import('../../portal/follow-prices.ts'),
+    import('../../control/reconcilers/live-catalog.ts'),
+  ]);
+  return prices.recordPrices({
+    ...{ store, log, clock: backgroundClock },
+    prices: async () => [...models()].map(([id, model]) => [id, pricesOf(model)] as const),
+  });
 }
 
 const help = (): string =>
@@ -72,6 +96,8 @@ export const flags = {
   'ops-port': { type: 'string' },
   // From `weir start --replicas`.
   service: { type: 'string' },
+  // From `weir start`, whose portal may not run yet.
+  'record-prices': { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
@@ -79,7 +105,9 @@ export const flags = {
  * The settings of `weir serve`; flags override the environment. Undefined after it printed the help. Throws like
  * `readSettings`.
  */
-function settingsFrom(argv: readonly string[]): (Settings & Pick<ServiceSurroundings, 'number'>) | undefined {
+function settingsFrom(
+  argv: readonly string[],
+): (Settings & Pick<ServiceSurroundings, 'number'> & { readonly recordsPrices: boolean }) | undefined {
   const values = readFlags('serve', argv, flags);
   if (values.help === true) {
     print(help());
@@ -93,5 +121,6 @@ function settingsFrom(argv: readonly string[]): (Settings & Pick<ServiceSurround
       WEIR_OPS_PORT: values['ops-port'],
     }),
   );
-  return { ...settings, number: values.service === undefined ? undefined : Number(values.service) };
+  const number = values.service === undefined ? undefined : Number(values.service);
+  return { ...settings, number, recordsPrices: values['record-prices'] };
 }

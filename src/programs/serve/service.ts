@@ -13,6 +13,7 @@ import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, openFilesLimit } from '../../process/machine.ts';
 import { watchThreads } from '../../process/threads.ts';
 import { createSlices } from '../../process/turns.ts';
+import type { Snapshot } from '../../core/catalog.ts';
 import { createHostFollower } from '../../control/resolver/follow-hosts.ts';
 import { systemLookUp } from '../../control/resolver/system-look-up.ts';
 import { createShedWatch, type ShedWatch, memoryShareToShed } from '../../gateway/admission/overload.ts';
@@ -43,6 +44,8 @@ import { readTracingSettings } from '../../process/settings/read-settings.ts';
 const lastSpansMs = 3_000;
 
 interface RunningService extends RunningProgram {
+  /** The models of the catalog that is served. */
+  readonly models: () => Snapshot['models'];
   /** Finishes what is open, and stops everything. */
   readonly close: () => Promise<void>;
 }
@@ -144,7 +147,8 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     await store.close();
     threads.close();
   };
-  return { isIdle: () => extproc.open() === 0, lingers: () => lingers, close };
+  const models = (): Snapshot['models'] => catalog.snapshots.current().models;
+  return { isIdle: () => extproc.open() === 0, lingers: () => lingers, close, models };
 }
 
 /** Opens the catalog, whose snapshots the parts of the service follow. */

@@ -19,7 +19,7 @@ import { type Own, type StartContext, startDemoEngine, startEnvoy } from '../loc
 import { greetingLines, listedModels } from '../local/greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from '../local/own-folders.ts';
-import { buildPages, holdPortal, startPortal } from '../local/launch-portal.ts';
+import { buildPages, startPortal } from '../local/launch-portal.ts';
 import { refusal, refusalCodeOf } from '../../books/core/operator-refusals.ts';
 import { holdServices, startServices } from '../local/services.ts';
 import type { StartSettings } from '../../process/settings/settings.ts';
@@ -88,9 +88,8 @@ async function runUntilStopped(
 
   // The modules of the programs load while the catalog, Envoy and the account are prepared.
   const heldServices = holdServices(context, options.replicas);
-  const heldPortal = options.portal ? holdPortal(context) : undefined;
   stack.defer(async () => {
-    await Promise.all([...heldServices, heldPortal].map(async (held) => held?.stop(shortGraceMs)));
+    await Promise.all(heldServices.map(async (held) => held.stop(shortGraceMs)));
   });
 
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
@@ -123,18 +122,16 @@ async function runUntilStopped(
     startServices(
       context,
       {
-        ...{ catalog, count: options.replicas, held: heldServices, admin },
+        ...{ catalog, count: options.replicas, hasPortal: options.portal, held: heldServices, admin },
         ...{ onListening: listening.resolve, onOps: opsPorts.resolve },
       },
       (all) => stack.defer(() => all.stop(graceOf(serviceGraceMs))),
     ),
-    // The portal starts beside Envoy.
-    ops.then((origins) => {
-      if (stop.aborted || !options.portal) return undefined;
-      return startPortal(context, { services: origins, baseUrl, held: heldPortal }, (started) =>
-        stack.defer(() => started.stop(graceOf(portalGraceMs))),
-      );
-    }),
+    options.portal
+      ? startPortal(context, { services: ops, baseUrl }, (started) =>
+          stack.defer(() => started.stop(graceOf(portalGraceMs))),
+        )
+      : undefined,
     Promise.race([listening.promise, stopped]).then(() => {
       if (stop.aborted) return;
       return startEnvoy(context, { command, files: envoy.files, admin }, (started) =>

@@ -1,0 +1,82 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { listenOrElsewhere } from '../../core/address.ts';
+import { handedVariable, type HandedMessage, listenerRequest } from '../../process/handed-listener.ts';
+import type { Child } from './child.ts';
+
+export interface ActivationOptions {
+  readonly host: string;
+  /** 0, or a port that another program has, takes a free one. */
+  readonly port: number;
+  /** Further connections are closed. */
+  readonly maxWaiting: number;
+  /** Called with each connection that waits for the program. */
+  readonly onWaiting: () => void;
+}
+
+/** A port whose program starts with the first connection, and then takes the listener and the connections over. */
+export interface Activation {
+  readonly port: number;
+  /** The environment of the program's next run. */
+  readonly env: () => Readonly<Record<string, string | undefined>>;
+  /** Answers the program's message if it asks for the listener. */
+  readonly answer: (message: unknown, program: Pick<Child, 'send'>) => void;
+  /** Hands over what waits, and stops listening: the program listens itself from now on. */
+  readonly served: (program: Pick<Child, 'send'>) => void;
+  /** Closes the connections that wait, because the program did not start. The next connection is a new attempt. */
+  readonly failed: () => void;
+  readonly close: () => void;
+}
+
+const send = (program: Pick<Child, 'send'>, type: HandedMessage['type'], handle: Server | Socket): void =>
+  program.send({ type } satisfies HandedMessage, handle);
+
+/** Listens for a program that is not started yet. No connection is read here. Rejects if it cannot listen. */
+export async function listenForProgram(options: ActivationOptions): Promise<Activation> {
+  const { host, maxWaiting, onWaiting } = options;
+  const waiting = new Set<Socket>();
+  let program: Pick<Child, 'send'> | undefined;
+  const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+    if (program !== undefined) send(program, 'connection', socket);
+    else if (waiting.size >= maxWaiting) socket.destroy();
+    else {
+      waiting.add(socket);
+      onWaiting();
+    }
+  });
+  await listenOrElsewhere(options.port, (port) => listen(server, { host, port }));
+  const address = server.address();
+
+  function failed(): void {
+    for (const socket of waiting) socket.destroy();
+    waiting.clear();
+  }
+
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : options.port,
+    env: () => ({ [handedVariable]: server.listening ? '1' : undefined }),
+    answer: (message, asking) => {
+      if (server.listening && listenerRequest.safeParse(message).success) send(asking, 'listener', server);
+    },
+    served: (serving) => {
+      program = serving;
+      for (const socket of waiting) send(serving, 'connection', socket);
+      waiting.clear();
+      server.close();
+    },
+    failed,
+    close: () => {
+      failed();
+      server.close();
+    },
+  };
+}
+
+function listen(server: Server, where: { readonly host: string; readonly port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ ...where, exclusive: true }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
