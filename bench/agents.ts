@@ -1,163 +1,110 @@
-import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
-import { setTimeout as wait } from 'node:timers/promises';
-import { Pool } from 'undici';
-import { chanceFrom } from '../test/support/chance.ts';
-import { spreadOf } from './figures.ts';
-import { merge, microseconds, percentileMs, record } from './load.ts';
-import { shapeOf } from './scenarios.ts';
+import { gatewayMs, perAnswer, spreadOf } from './figures.ts';
+import type { Prompt, Surface } from './prompts.ts';
+import type { Sample } from './sample.ts';
+import { type Scenario, shapeOf } from './scenarios.ts';
 import { alignTable, titles } from './table.ts';
-import { cpuOf, processesOf, type Target } from './target.ts';
 
-/** The prompts of agents: long conversations, of which each request sends all, and a turn more. */
-const loads = [
-  { bytes: 20_000, callers: 16 },
-  { bytes: 100_000, callers: 16 },
-  { bytes: 400_000, callers: 1 },
-  { bytes: 400_000, callers: 16 },
-  { bytes: 1_600_000, callers: 1 },
-] as const;
+const whole = { stream: false, shape: shapeOf.together } as const;
+const callersOf = (connections: number) => ({ kind: 'closed', connections }) as const;
+const kilobytes = (kb: number): number => kb * 1_000;
 
-type Load = (typeof loads)[number];
-
-interface Sample {
-  readonly target: Target['name'];
-  readonly load: Load;
-  readonly perSecond: number;
-  /** In microseconds, of the counted answers. */
-  readonly firstByte: RecordableHistogram;
-  /** Of the gateway for one request; undefined where the system does not say. */
-  readonly cpuMs: number | undefined;
+interface PromptsOptions {
+  readonly surface?: Surface;
+  readonly seconds?: number;
 }
 
-interface AgentsOptions {
-  readonly targets: readonly Target[];
-  readonly rounds: number;
-  readonly report: (line: string) => void;
-}
-
-export interface AgentsRun {
-  readonly samples: readonly Sample[];
-  readonly failures: Readonly<Record<string, number>>;
-}
-
-const leadMs = 1_000;
-const countedMs = 4_000;
-const turnBytes = 2_000;
-
-/** Puts each load on each target in turn, round by round. */
-export async function measureAgents({ targets, rounds, report }: AgentsOptions): Promise<AgentsRun> {
-  const samples: Sample[] = [];
-  const failures: Record<string, number> = {};
-  for (let round = 0; round < rounds; round += 1) {
-    report(`round ${round + 1} of ${rounds}`);
-    for (const load of loads) {
-      for (const target of targets) samples.push(await takeSample(target, { load, round, failures }));
-    }
-  }
-  return { samples, failures };
-}
-
-interface TakeOptions {
-  readonly load: Load;
-  readonly round: number;
-  /** Counts answers with another status than 200. */
-  readonly failures: Record<string, number>;
-}
-
-async function takeSample(target: Target, { load, round, failures }: TakeOptions): Promise<Sample> {
-  const { path, headers, body } = target.request(shapeOf.together, false);
-  const { model } = JSON.parse(body) as { readonly model: string };
-  const pool = new Pool(`http://${target.address.host}:${target.address.port}`, { connections: load.callers });
-  const firstByte = createHistogram(microseconds);
-  let isCounted = false;
-  let isOver = false;
-  async function call(number: number): Promise<void> {
-    const conversation = openConversation(load.bytes, round * 1_000 + number);
-    while (!isOver) {
-      const text = JSON.stringify({ model, messages: conversation.next() });
-      const sentAt = performance.now();
-      const answer = await pool.request({ method: 'POST', path, headers, body: text });
-      const ms = performance.now() - sentAt;
-      await answer.body.dump();
-      const { statusCode } = answer;
-      if (statusCode !== 200) failures[`status ${statusCode}`] = (failures[`status ${statusCode}`] ?? 0) + 1;
-      else if (isCounted && !isOver) record(firstByte, ms);
-    }
-  }
-  const calls = Array.from({ length: load.callers }, (_, number) => call(number));
-  await wait(leadMs);
-  const processes = await processesOf(target);
-  const before = await cpuOf(processes);
-  isCounted = true;
-  const beganAt = performance.now();
-  await wait(countedMs);
-  const after = await cpuOf(processes);
-  const seconds = (performance.now() - beganAt) / 1_000;
-  isOver = true;
-  await Promise.all(calls);
-  await pool.close();
-  const answers = firstByte.count;
-  const usedMs = (['service', 'envoy'] as const).map((part) => (after[part] ?? 0) - (before[part] ?? 0));
-  const cpuMs = target.pid === undefined ? undefined : usedMs.reduce((sum, ms) => sum + ms, 0) / Math.max(1, answers);
-  return { target: target.name, load, perSecond: answers / seconds, firstByte, cpuMs };
-}
-
-interface Message {
-  readonly role: 'system' | 'user' | 'assistant';
-  readonly content: string;
-}
-
-/** A conversation of about so many bytes. Each call has a turn more, and after a tenth of its length another one begins. */
-export function openConversation(bytes: number, seed: number): { readonly next: () => readonly Message[] } {
-  const chance = chanceFrom(seed);
-  const words = (length: number): string => {
-    let text = '';
-    while (text.length < length) text += `${chance.pick(vocabulary)} `;
-    return text;
-  };
-  const turn = (length: number): readonly Message[] => [
-    { role: 'assistant', content: words(length / 4) },
-    { role: 'user', content: words((length * 3) / 4) },
-  ];
-  const begin = (): Message[] => [
-    { role: 'system', content: words(turnBytes) },
-    ...Array.from({ length: Math.ceil(bytes / (2 * turnBytes)) }, () => turn(2 * turnBytes)).flat(),
-  ];
-  let messages = begin();
-  let grown = 0;
+/** All callers send prompts of one size, as fast as they get their answers. */
+function prompts(kb: number, callers: number, { surface = 'chat', seconds = 4 }: PromptsOptions = {}): Scenario {
   return {
-    next: () => {
-      grown += turnBytes;
-      if (grown > bytes / 10) {
-        messages = begin();
-        grown = turnBytes;
-      }
-      messages.push(...turn(turnBytes));
-      return messages;
-    },
+    ...whole,
+    name: `${surface}-${kb}-${callers}`,
+    title: `${kb} KB, ${callers} ${callers === 1 ? 'caller' : 'callers'}${surface === 'chat' ? '' : `, ${surface}`}`,
+    prompt: { surface, bytes: kilobytes(kb) },
+    arrival: callersOf(callers),
+    leadSeconds: 1,
+    seconds,
   };
 }
 
-const vocabulary =
-  'river stone gate lock flow level bank turn the of and to in model token stream answer request prompt cache'.split(
-    ' ',
-  );
+/** Sizes of which one caller's first byte is measured. */
+export const promptSizes = [20, 100, 400, 1_600, 2_000] as const;
 
-export function agentsText({ samples }: AgentsRun): string {
-  const names = [...new Set(samples.map(({ target }) => target))];
-  const rows = loads.flatMap((load) =>
-    names.map((name) => {
-      const own = samples.filter((sample) => sample.load === load && sample.target === name);
-      const all = merge(own.map(({ firstByte }) => firstByte));
-      const ms = (percent: number): string => `${percentileMs(all, percent)?.toFixed(1) ?? '–'} ms`;
-      const median = (values: readonly number[]): string => spreadOf(values)?.median.toFixed(1) ?? '–';
-      const rate = median(own.map(({ perSecond }) => perSecond));
-      const cpu = median(own.flatMap(({ cpuMs }) => cpuMs ?? []));
+const neighbour: Scenario = {
+  ...whole,
+  name: 'neighbour-alone',
+  title: 'a neighbour, 50 short prompts a second',
+  arrival: { kind: 'open', perSecond: 50 },
+  leadSeconds: 1,
+  seconds: 5,
+};
+const large: Prompt = { surface: 'chat', bytes: kilobytes(400) };
+
+/** Prompts of agents: long conversations with the definitions of tools, of which each request sends all, and a turn more. */
+export const agentScenarios: readonly Scenario[] = [
+  ...promptSizes.map((kb) => prompts(kb, 1)),
+  prompts(20, 20),
+  prompts(100, 20),
+  prompts(400, 16),
+  prompts(20, 150),
+  ...(['messages', 'responses'] as const).map((surface) => prompts(400, 1, { surface })),
+  neighbour,
+  {
+    ...neighbour,
+    name: 'neighbour',
+    title: '… beside 16 callers with 400 KB',
+    beside: { prompt: large, connections: 16 },
+  },
+  {
+    ...prompts(1_000, 150, { seconds: 6 }),
+    name: 'fill',
+    title: '1 MB, 150 callers',
+    // As long as the first answers take.
+    leadSeconds: 6,
+    fills: true,
+  },
+  {
+    ...prompts(400, 1),
+    name: 'turns',
+    title: '400 KB, two turns of a conversation, counted exactly',
+    prompt: { ...large, turns: 2, exact: true },
+  },
+];
+
+/** The growth of memory by a byte in flight. */
+export function memoryPerByte({ fill }: Pick<Sample, 'fill'>): number | undefined {
+  if (fill === undefined || fill.inFlightBytes === 0) return undefined;
+  return (fill.peakBytes - fill.beforeBytes) / fill.inFlightBytes;
+}
+
+export function agentsText(samples: readonly Sample[]): string {
+  const rows = agentScenarios.flatMap(({ name, title }) => {
+    const targets = Map.groupBy(
+      samples.filter(({ scenario }) => scenario === name),
+      ({ target }) => target,
+    );
+    return [...targets].map(([target, own]) => {
+      const median = (read: (sample: Sample) => number | undefined, unit: string): string => {
+        const spread = spreadOf(own.flatMap((sample) => read(sample) ?? []));
+        return spread === undefined ? '–' : `${spread.median.toFixed(1)}${unit}`;
+      };
       return [
-        `${load.bytes / 1_000} KB, ${load.callers} ${load.callers === 1 ? 'caller' : 'callers'}: ${titles[name]}`,
-        ...[`${rate}/s`, ms(50), ms(99), `${cpu} ms`],
+        `${title}: ${titles[target]}`,
+        median((sample) => sample.answersPerSecond, '/s'),
+        median((sample) => sample.firstByteP50Ms, ' ms'),
+        median((sample) => sample.firstByteP99Ms, ' ms'),
+        median((sample) => perAnswer(sample, gatewayMs(sample)), ' ms'),
+        name === 'turns' ? median((sample) => sample.openingP50Ms, ' ms') : '',
+        name === 'turns' ? median((sample) => sample.followingP50Ms, ' ms') : '',
+        name === 'fill' ? median(memoryPerByte, '') : '',
+        name === 'fill' ? median((sample) => sample.refusedPerSecond, '/s') : '',
       ];
-    }),
-  );
-  return alignTable([['prompts of agents', 'requests', 'first byte p50', 'p99', 'processor time a request'], ...rows]);
+    });
+  });
+  return alignTable([
+    [
+      ...['prompts of agents', 'requests', 'first byte p50', 'p99', 'processor time a request'],
+      ...['first turn', 'second turn', 'memory ÷ bytes in flight', 'refused'],
+    ],
+    ...rows,
+  ]);
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { readShape, renderAnswer, shapePath, type AnswerShape } from './answers.ts';
+import { askedShape, readShape, renderAnswer, shapeName, shapePath, type AnswerShape } from './answers.ts';
 import { verifyAnswer } from './verify-answer.ts';
 
 const shapes: readonly AnswerShape[] = [
@@ -14,8 +14,10 @@ const shapes: readonly AnswerShape[] = [
 describe.each(shapes)('an answer of $chunks chunks, $pace, $reasoningChunks of them reasoning', (shape) => {
   const answer = renderAnswer(shape);
 
-  test('is asked for by a path that says so', () => {
-    expect(readShape(`${shapePath(shape)}/chat/completions`)).toEqual(shape);
+  test('is asked for by a path that says so, or by the name of the model', () => {
+    const asked = askedShape(`${shapePath(shape)}/chat/completions`, '{"model":"bench/1-burst-1"}');
+    expect(readShape(asked)).toEqual(shape);
+    expect(readShape(askedShape('/v1/chat/completions', `{"model": "bench/${shapeName(shape)}"}`))).toEqual(shape);
   });
 
   test('is the same text as JSON, as a stream and as a stream with usage', async () => {

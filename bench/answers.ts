@@ -6,7 +6,7 @@ export type Pace =
   | { readonly kind: 'burst'; readonly writes: number }
   | { readonly kind: 'apart'; readonly gapMs: number };
 
-/** What the mock engine is asked to do; it is read from the request's path, so that one engine serves every load. */
+/** What the mock engine is asked to do; the request names it, so that one engine serves every load. */
 export interface AnswerShape {
   /** Content chunks of a streamed answer; the role, finish and usage chunks come on top. */
   readonly chunks: number;
@@ -29,9 +29,17 @@ export interface RenderedAnswer {
 const completion = { id: 'chatcmpl-bench-0000000000000000', created: 1_767_225_600, model: 'bench-engine' };
 const promptTokens = 25;
 
-/** `/100-apart-10-r20/v1/…` is 100 chunks 10 ms apart, the first 20 of them reasoning. Any other path is 100 in one write. */
-export function readShape(path: string): AnswerShape {
-  const match = /^\/(\d{1,5})-(burst|apart)-(\d{1,5})(?:-r(\d{1,5}))?\//.exec(path);
+const shapeInPath = /^\/(\d{1,5}-(?:burst|apart)-[\w-]+)\//;
+const shapeInBody = /"model"\s*:\s*"(?:[^"]*\/)?(\d{1,5}-(?:burst|apart)-[\w-]+)"/;
+
+/** The name of the shape that a request asks for: in its path, or else in the name of its model, because gateways choose the path. */
+export function askedShape(path: string, body: string): string {
+  return shapeInPath.exec(path)?.[1] ?? shapeInBody.exec(body)?.[1] ?? '';
+}
+
+/** `100-apart-10-r20` is 100 chunks 10 ms apart, the first 20 of them reasoning. Any other name is 100 in one write. */
+export function readShape(name: string): AnswerShape {
+  const match = /^(\d{1,5})-(burst|apart)-(\d{1,5})(?:-r(\d{1,5}))?$/.exec(name);
   if (!match) return { chunks: 100, pace: { kind: 'burst', writes: 1 }, reasoningChunks: 0 };
   const chunks = Number(match[1]);
   const amount = Number(match[3]);
@@ -48,7 +56,7 @@ export function shapeName({ chunks, pace, reasoningChunks }: AnswerShape): strin
   return `${chunks}-${pace.kind}-${amount}${reasoningChunks === 0 ? '' : `-r${reasoningChunks}`}`;
 }
 
-/** The path prefix that makes the mock engine answer in this shape; the inverse of `readShape`. */
+/** The path prefix that makes the mock engine answer in this shape; the inverse of `askedShape`. */
 export function shapePath(shape: AnswerShape): string {
   return `/${shapeName(shape)}/v1`;
 }

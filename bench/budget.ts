@@ -61,7 +61,14 @@ function loadsOf(callers: number): readonly BudgetLoad[] {
     {
       unit: 'lone chunk',
       callers,
-      scenario: { ...common, name: 'alone', title: '', stream: true, shape: shapeOf.alone, leadSeconds: 1.2 },
+      scenario: {
+        ...common,
+        name: `alone-${callers}`,
+        title: '',
+        stream: true,
+        shape: shapeOf.alone,
+        leadSeconds: 1.2,
+      },
     },
   ];
 }

@@ -1,5 +1,6 @@
 import { Client, type Dispatcher } from 'undici';
 import type { ChatRequest } from './chat-request.ts';
+import { nextSeed, openBodies } from './prompts.ts';
 import { verifyAnswer, type Expectation } from './verify-answer.ts';
 
 export interface Address {
@@ -13,6 +14,8 @@ export interface Answer {
   readonly firstByteMs: number | undefined;
   readonly durationMs: number;
   readonly bodyBytes: number;
+  /** Requests of the same conversation before this one; 0 where each request is alone. */
+  readonly turn: number;
   /** Why this answer does not count as one; undefined when all that was checked is right. */
   readonly failure: string | undefined;
 }
@@ -44,11 +47,14 @@ const doneMark = 'data: [DONE]\n\n';
 export function createCaller({ address, request, expected, onAnswer, onBody }: CallerOptions): Caller {
   // An undici Client is one connection, and its default is one request on it at a time.
   const client = new Client(`http://${address.host}:${address.port}`, { headersTimeout: 0, bodyTimeout: 0 });
-  const { method = 'POST', path, headers, body } = request;
+  const { method = 'POST', path, headers, body, conversations } = request;
   const options: Dispatcher.DispatchOptions = { method, path, headers, body: method === 'GET' ? null : body };
+  const nextBody =
+    conversations === undefined ? undefined : openBodies(conversations.model, conversations.prompt, nextSeed());
   const tail = Buffer.alloc(tailBytes);
   let busy = false;
   let sent = 0;
+  let turn = 0;
   let sentAt = 0;
   let firstByteMs: number | undefined;
   let lastAt: number | undefined;
@@ -59,7 +65,7 @@ export function createCaller({ address, request, expected, onAnswer, onBody }: C
   const finish = (failure: string | undefined): void => {
     if (!busy) return;
     busy = false;
-    onAnswer({ firstByteMs, durationMs: performance.now() - sentAt, bodyBytes, failure });
+    onAnswer({ firstByteMs, durationMs: performance.now() - sentAt, bodyBytes, turn, failure });
   };
 
   const check = (): string | undefined => {
@@ -97,8 +103,11 @@ export function createCaller({ address, request, expected, onAnswer, onBody }: C
       lastAt = undefined;
       bodyBytes = 0;
       tail.fill(0);
+      const next = nextBody?.();
+      turn = next?.turn ?? 0;
+      const own = next === undefined ? options : { ...options, body: next.body };
       sentAt = performance.now();
-      client.dispatch(options, handler);
+      client.dispatch(own, handler);
     },
     idle: () => !busy,
     close() {

@@ -1,15 +1,10 @@
 import { expect, test } from 'vitest';
 import { comparisonsOf } from './changes.ts';
+import { sampleOf } from './sample-of.ts';
 import type { Sample } from './sample.ts';
 
-function json(target: Sample['target'], round: number, figures: Partial<Sample>): Sample {
-  return {
-    ...{ target, round, scenario: 'json', answers: 1, answersPerSecond: 0, chunksPerSecond: 0, failures: {} },
-    ...{ firstByteP50Ms: undefined, firstByteP99Ms: undefined, durationP50Ms: undefined, durationP99Ms: undefined },
-    cpuMsPerSecond: { service: undefined, envoy: undefined, bench: undefined },
-    ...figures,
-  };
-}
+const json = (target: Sample['target'], round: number, figures: Partial<Sample>): Sample =>
+  sampleOf({ target, round, ...figures });
 
 test('two checkouts are compared within each round', () => {
   const samples = [

@@ -1,8 +1,8 @@
-import { byRound, type Measure, measures, type Spread, spreadOf } from './figures.ts';
+import { byRound, gatewayMs, type Measure, measures, perAnswer, type Spread, spreadOf } from './figures.ts';
 import type { Sample } from './sample.ts';
 import type { TargetName } from './target.ts';
 
-/** A figure of one Weir beside the same of another one, compared round by round. */
+/** A figure of one gateway beside the same of another one, compared round by round. */
 export interface Change {
   readonly name: string;
   readonly unit: string;
@@ -13,12 +13,8 @@ export interface Change {
   readonly comparison: Measure['comparison'];
 }
 
-/** Processor time of the service and its Envoy, per answer. */
-const gatewayTime = ({ cpuMsPerSecond, answersPerSecond }: Sample): number | undefined => {
-  const { service, envoy } = cpuMsPerSecond;
-  if (service === undefined || envoy === undefined || answersPerSecond === 0) return undefined;
-  return (service + envoy) / answersPerSecond;
-};
+/** Processor time of an answer. */
+const gatewayTime = (sample: Sample): number | undefined => perAnswer(sample, gatewayMs(sample));
 
 const time = { unit: 'ms', read: gatewayTime, comparison: 'ratio' } as const;
 
@@ -27,10 +23,10 @@ const compared: readonly Measure[] = [
   { ...time, name: 'processor time per JSON answer', scenario: 'json' },
   { ...time, name: 'processor time per stream', scenario: 'streams' },
   { ...time, name: 'processor time per stream, one write', scenario: 'one-write' },
-  { ...time, name: 'processor time per stream of lone chunks', scenario: 'alone' },
+  { ...time, name: 'processor time per stream of lone chunks', scenario: 'alone-64' },
 ];
 
-/** Two Weirs, compared in everything that is measured. */
+/** Two gateways, compared in everything that is measured. */
 export interface Comparison {
   readonly before: TargetName;
   readonly now: TargetName;
@@ -39,6 +35,7 @@ export interface Comparison {
 
 const pairs: readonly Pick<Comparison, 'before' | 'now'>[] = [
   { before: 'before', now: 'weir' },
+  { before: 'peer', now: 'weir' },
   { before: 'weir', now: 'sampled' },
   { before: 'weir', now: 'traced' },
 ];

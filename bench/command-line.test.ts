@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { bars } from './bars.ts';
 import { readCommandLine } from './command-line.ts';
 
 test.each([
@@ -14,10 +15,17 @@ test.each([
     { kind: 'agents', plan: { rounds: 3 }, against: '../older' },
   ],
   [['--idle', '--against', '../older'], { kind: 'idle', against: '../older' }],
-  [['--over-time'], { kind: 'over-time', overTime: { streams: 2000, seconds: 300, pictures: undefined } }],
+  [['--bars'], { kind: 'bars', plan: { name: 'full', rounds: 3 }, bars }],
+  [
+    ['--bars', '--quick', '--rounds', '1', '--only', 'json', '--only', 'fill', '--pictures', 'out'],
+    { kind: 'bars', plan: { name: 'quick', rounds: 1 }, bars: [{ name: 'json' }, { name: 'fill' }], pictures: 'out' },
+  ],
+  [['--quick', '--peer', 'gateway $PORT'], { kind: 'measure', peer: 'gateway $PORT' }],
+  [['--agents', '--json', 'out.json'], { kind: 'agents', json: 'out.json' }],
+  [['--over-time'], { kind: 'over-time', overTime: { streams: 2000, seconds: 300 }, pictures: undefined }],
   [
     ['--over-time', '--streams', '200', '--seconds', '20', '--pictures', 'out', '--json', 'out.json'],
-    { kind: 'over-time', overTime: { streams: 200, seconds: 20, pictures: 'out' }, json: 'out.json' },
+    { kind: 'over-time', overTime: { streams: 200, seconds: 20 }, pictures: 'out', json: 'out.json' },
   ],
   [['--help'], { kind: 'help' }],
 ])('%j is understood', (args, command) => {
@@ -32,9 +40,14 @@ test.each([
   [['--profile', '--against', '../older'], /--against/],
   [['--profile', '--tracing'], /--tracing/],
   [['--budget', '--tracing'], /--budget/],
-  [['--over-time', '--budget'], /--over-time does not go with --budget\./],
+  [['--over-time', '--budget'], /--budget does not go with --over-time\./],
   [['--over-time', '--against', '../older', '--rounds', '2'], /--against and --rounds/],
-  [['--agents', '--idle', '--json', 'out.json'], /--agents does not go with --idle and --json\./],
+  [['--idle', '--agents', '--json', 'out.json'], /--agents does not go with --idle\./],
+  [['--idle', '--json', 'out.json'], /--idle does not go with --json\./],
+  [['--bars', '--only', 'jason'], /--only jason: expected one of lone-word, json, /],
+  [['--only', 'json'], /--only goes with --bars\./],
+  [['--quick', '--pictures', 'out'], /--pictures goes with --over-time or --bars\./],
+  [['--plain-only', '--peer', 'gateway'], /--plain-only does not go with --peer\./],
   [['--idle', '--rounds', '2'], /--idle does not go with --rounds\./],
   [['--over-time', '--streams', '0'], /--streams/],
   [['--over-time', '--seconds', '10'], /--seconds/],

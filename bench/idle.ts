@@ -4,9 +4,11 @@ import { cpuMs, isEnvoy, memoryOf, type ProcessInfo, processTree } from './proce
 import { alignTable, titles } from './table.ts';
 import type { Target } from './target.ts';
 
-/** Compilers and collectors have finished with what the start left. */
-const settleMs = 90_000;
-const countedMs = 30_000;
+export interface IdlePlan {
+  /** Until a gateway counts as quiet. */
+  readonly settleMs: number;
+  readonly countedMs: number;
+}
 
 interface IdleProgram {
   readonly target: Target['name'];
@@ -17,7 +19,10 @@ interface IdleProgram {
 }
 
 /** Memory and processor time of all programs of each target while no requests arrive. The targets are measured side by side. */
-export async function measureIdle(targets: readonly Target[]): Promise<readonly IdleProgram[]> {
+export async function measureIdle(
+  targets: readonly Target[],
+  { settleMs, countedMs }: IdlePlan,
+): Promise<readonly IdleProgram[]> {
   await wait(settleMs);
   const trees = await Promise.all(
     targets.map(async ({ name, pid }) => {

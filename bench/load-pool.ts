@@ -5,10 +5,13 @@ import type { LoadReport } from './load-worker.ts';
 /** Threads that stay up between loads, so that their code is warm and none of it runs on the thread that reads `/proc`. */
 export interface LoadPool {
   readonly run: (load: Load, events?: Partial<LoadEvents>) => Promise<LoadResult>;
+  /** A pool with a thread of its own, for callers beside those that are measured. */
+  readonly beside: () => LoadPool;
   readonly close: () => Promise<void>;
 }
 
 export function openLoadPool(threads: number): LoadPool {
+  let beside: LoadPool | undefined;
   const workers = Array.from({ length: threads }, () => new Worker(new URL('./load-worker.ts', import.meta.url)));
   return {
     async run(load, events = {}) {
@@ -30,7 +33,9 @@ export function openLoadPool(threads: number): LoadPool {
       );
       return mergeResults(results);
     },
+    beside: () => (beside ??= openLoadPool(1)),
     async close() {
+      await beside?.close();
       await Promise.all(workers.map((worker) => worker.terminate()));
     },
   };

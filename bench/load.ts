@@ -15,6 +15,8 @@ export interface Load {
   /** Undefined: any answer with status 200. */
   readonly expected: Expectation | undefined;
   readonly arrival: Arrival;
+  /** Whether an answer that says that the gateway is full counts as refused, not as a failure. */
+  readonly mayBeRefused?: boolean;
   /** Offered but not counted, before the window that is. */
   readonly leadSeconds: number;
   readonly seconds: number;
@@ -29,10 +31,15 @@ export interface LoadResult {
   readonly bodyBytes: number;
   /** Body bytes of the right answers. */
   readonly answerBytes: number;
+  /** Requests of the window that a full gateway has refused. */
+  readonly refused: number;
   /** Failures of the whole load, lead and drain included, by reason. */
   readonly failures: Readonly<Record<string, number>>;
-  /** In microseconds, as are the next two. */
+  /** In microseconds, as are the next ones. */
   readonly firstByte: RecordableHistogram;
+  /** Of the first request of a conversation, and of its later ones. */
+  readonly opening: RecordableHistogram;
+  readonly following: RecordableHistogram;
   /** For each second of the window, of the right answers whose requests were sent in it. Counts those that ended later, too. */
   readonly firstByteBySecond: readonly RecordableHistogram[];
   readonly duration: RecordableHistogram;
@@ -46,8 +53,8 @@ export interface LoadEvents {
 }
 
 /** Up to an hour, each value within a thousandth. */
-export const microseconds = { lowest: 1, highest: 3_600_000_000, figures: 3 };
-export const record = (histogram: RecordableHistogram, ms: number): void =>
+const microseconds = { lowest: 1, highest: 3_600_000_000, figures: 3 };
+const record = (histogram: RecordableHistogram, ms: number): void =>
   histogram.record(Math.max(1, Math.round(ms * 1000)));
 
 /** A percentile of a histogram of microseconds, in ms; undefined when it is empty. */
@@ -55,8 +62,12 @@ export function percentileMs(histogram: RecordableHistogram, percent: number): n
   return histogram.count === 0 ? undefined : histogram.percentile(percent) / 1000;
 }
 
-/** An answer that has not come this long after the window's end counts as a failure. */
+/** An answer that has not come this long after the window's end, or this many leads, counts as a failure. */
 const drainMs = 10_000;
+const drainLeads = 5;
+/** A caller that was refused waits for so long. */
+const refusedPauseMs = 200;
+const isRefusal = (failure: string | undefined): boolean => failure === 'status 429' || failure === 'status 503';
 /** An open load never holds more connections than this; a request that finds none is a failure. */
 const maxOpenConnections = 512;
 
@@ -66,11 +77,13 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
     const callers: Caller[] = [];
     const failures: Record<string, number> = {};
     const firstByte = createHistogram(microseconds);
+    const [opening, following] = [createHistogram(microseconds), createHistogram(microseconds)];
     const firstByteBySecond = Array.from({ length: Math.ceil(load.seconds) }, () => createHistogram(microseconds));
     const duration = createHistogram(microseconds);
     const gap = createHistogram(microseconds);
     let phase: 'lead' | 'window' | 'drain' = 'lead';
     let answers = 0;
+    let refused = 0;
     let bodyBytes = 0;
     let answerBytes = 0;
     let beganAt = Infinity;
@@ -87,15 +100,19 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         if (!caller.idle()) fail('unanswered');
         caller.close();
       }
-      const histograms = { firstByte, firstByteBySecond, duration, gap };
-      resolve({ seconds: windowMs / 1000, answers, bodyBytes, answerBytes, failures, ...histograms });
+      const histograms = { firstByte, opening, following, firstByteBySecond, duration, gap };
+      resolve({ seconds: windowMs / 1000, answers, bodyBytes, answerBytes, refused, failures, ...histograms });
     };
     const note = (answer: Answer): void => {
-      if (answer.failure !== undefined) fail(answer.failure);
+      if (load.mayBeRefused === true && isRefusal(answer.failure)) refused += phase === 'window' ? 1 : 0;
+      else if (answer.failure !== undefined) fail(answer.failure);
       else if (phase === 'window') {
         answers += 1;
         answerBytes += answer.bodyBytes;
-        if (answer.firstByteMs !== undefined) record(firstByte, answer.firstByteMs);
+        if (answer.firstByteMs !== undefined) {
+          record(firstByte, answer.firstByteMs);
+          record(answer.turn === 0 ? opening : following, answer.firstByteMs);
+        }
         record(duration, answer.durationMs);
       }
       if (answer.failure === undefined && answer.firstByteMs !== undefined) {
@@ -118,7 +135,9 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         },
         onAnswer: (answer) => {
           note(answer);
-          if (phase !== 'drain') onAnswered(caller);
+          if (phase === 'drain') return;
+          if (isRefusal(answer.failure)) setTimeout(() => onAnswered(caller), refusedPauseMs);
+          else onAnswered(caller);
         },
       };
       const caller = createCaller(options);
@@ -141,7 +160,7 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         phase = 'drain';
         events.onEnd();
         stopArrivals();
-        giveUp = setTimeout(finish, drainMs);
+        giveUp = setTimeout(finish, Math.max(drainMs, drainLeads * load.leadSeconds * 1000));
         if (callers.every((caller) => caller.idle())) finish();
       }, load.seconds * 1000);
     }, load.leadSeconds * 1000);
@@ -222,7 +241,10 @@ export function mergeResults(results: readonly LoadResult[]): LoadResult {
     answers: sum((result) => result.answers),
     bodyBytes: sum((result) => result.bodyBytes),
     answerBytes: sum((result) => result.answerBytes),
+    refused: sum((result) => result.refused),
     failures,
+    opening: merge(results.map((result) => result.opening)),
+    following: merge(results.map((result) => result.following)),
     firstByte: merge(results.map((result) => result.firstByte)),
     firstByteBySecond: (results[0]?.firstByteBySecond ?? []).map((_, second) =>
       merge(results.flatMap((result) => result.firstByteBySecond[second] ?? [])),
@@ -232,7 +254,7 @@ export function mergeResults(results: readonly LoadResult[]): LoadResult {
   };
 }
 
-export function merge(histograms: readonly RecordableHistogram[]): RecordableHistogram {
+function merge(histograms: readonly RecordableHistogram[]): RecordableHistogram {
   const merged = createHistogram(microseconds);
   for (const histogram of histograms) merged.add(histogram);
   return merged;

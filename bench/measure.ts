@@ -26,11 +26,41 @@ interface MeasureOptions {
   readonly report: (line: string) => void;
 }
 
+export interface RoundsOptions {
+  readonly pool: LoadPool;
+  readonly targets: readonly Target[];
+  readonly scenarios: readonly Scenario[];
+  readonly rounds: number;
+  readonly report: (line: string) => void;
+}
+
 /**
- * Memory first, on processes that have done nothing yet; then the rounds. In each round every scenario runs on one target
- * right after the other, so that a comparison is between neighbours in time and a slow minute of the machine hits both.
- * Every other round takes the targets in the opposite order, so that none always comes after the same neighbour.
+ * In each round every scenario runs on one target right after the other, so that a comparison is between neighbours in time
+ * and a slow minute of the machine hits both. Every other round takes the targets in the opposite order, so that none always
+ * comes after the same neighbour.
  */
+export async function runRounds(options: RoundsOptions): Promise<readonly Sample[]> {
+  const { pool, targets, scenarios, rounds, report } = options;
+  const samples: Sample[] = [];
+  if (scenarios.length === 0) return samples;
+  for (let round = 1; round <= rounds; round += 1) {
+    report(`round ${round} of ${rounds}`);
+    const inOrder = round % 2 === 0 ? targets.toReversed() : targets;
+    for (const scenario of scenarios) {
+      for (const target of inOrder.filter((one) => takes(one, scenario)))
+        samples.push(await takeSample({ pool, target, scenario, round }));
+    }
+  }
+  return samples;
+}
+
+/** Other gateways serve one surface, and only Weir counts. */
+export function takes({ name }: Pick<Target, 'name'>, { prompt }: Pick<Scenario, 'prompt'>): boolean {
+  if (prompt?.exact === true) return name !== 'plain' && name !== 'peer';
+  return name !== 'peer' || prompt === undefined || prompt.surface === 'chat';
+}
+
+/** Memory first, on processes that have done nothing yet; then the rounds. */
 export async function measure({ plan, pool, direct, targets, report }: MeasureOptions): Promise<Measurement> {
   const memory: MemoryFigures[] = [];
   for (const target of targets) {
@@ -47,13 +77,7 @@ export async function measure({ plan, pool, direct, targets, report }: MeasureOp
   for (const scenario of ceilings) {
     samples.push(await takeSample({ pool, target: direct, scenario: { ...scenario, seconds: 1 }, round: 0 }));
   }
-  for (let round = 1; round <= plan.rounds; round += 1) {
-    report(`round ${round} of ${plan.rounds}`);
-    const inOrder = round % 2 === 0 ? targets.toReversed() : targets;
-    for (const scenario of plan.scenarios) {
-      for (const target of inOrder) samples.push(await takeSample({ pool, target, scenario, round }));
-    }
-  }
+  samples.push(...(await runRounds({ pool, targets, scenarios: plan.scenarios, rounds: plan.rounds, report })));
   return {
     samples,
     figures: figuresOf(samples),
@@ -78,7 +102,10 @@ export async function warmUp(pool: LoadPool, target: Target, plan: BenchPlan): P
   }
 }
 
-function failuresOf(samples: readonly Sample[], memory: readonly MemoryFigures[]): Readonly<Record<string, number>> {
+export function failuresOf(
+  samples: readonly Sample[],
+  memory: readonly MemoryFigures[] = [],
+): Readonly<Record<string, number>> {
   const failures: Record<string, number> = {};
   const add = (reason: string, count: number): void => {
     if (count > 0) failures[reason] = (failures[reason] ?? 0) + count;
@@ -86,7 +113,8 @@ function failuresOf(samples: readonly Sample[], memory: readonly MemoryFigures[]
   for (const sample of samples) {
     for (const [reason, count] of Object.entries(sample.failures))
       add(`${sample.target}, ${sample.scenario}: ${reason}`, count);
-    if (sample.answers === 0) add(`${sample.target}, ${sample.scenario}: no answer at all`, 1);
+    if (sample.answers === 0 && sample.refusedPerSecond === 0)
+      add(`${sample.target}, ${sample.scenario}: no answer at all`, 1);
   }
   for (const figures of memory) add(`${figures.target}, held streams: lost`, figures.lost);
   return failures;

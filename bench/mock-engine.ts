@@ -18,18 +18,18 @@ export const enginesSharePort = process.platform === 'linux';
 const healthy = Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
 
 /**
- * An engine that costs next to nothing: answers are rendered once per path and written as they are.
+ * An engine that costs next to nothing: answers are rendered once per shape and written as they are.
  * Several may share a port (`SO_REUSEPORT`). Requests on one connection are answered in order, one at a time.
  */
 export function startMockEngine(port = 0): Promise<MockEngine> {
   const prepared = new Map<string, Prepared>();
   const sockets = new Set<Socket>();
-  const prepare = (path: string): Prepared => {
-    const known = prepared.get(path);
+  const prepare = (name: string): Prepared => {
+    const known = prepared.get(name);
     if (known) return known;
-    const shape = readShape(path);
+    const shape = readShape(name);
     const made = { shape, answer: renderAnswer(shape) };
-    prepared.set(path, made);
+    prepared.set(name, made);
     return made;
   };
   const server = createServer({ noDelay: true }, (socket) => {
@@ -52,7 +52,7 @@ export function startMockEngine(port = 0): Promise<MockEngine> {
   });
 }
 
-function serveSocket(socket: Socket, prepare: (path: string) => Prepared): void {
+function serveSocket(socket: Socket, prepare: (shape: string) => Prepared): void {
   const waiting: EngineRequest[] = [];
   let stopPacing: (() => void) | undefined;
 
@@ -68,7 +68,7 @@ function serveSocket(socket: Socket, prepare: (path: string) => Prepared): void 
       socket.write(healthy);
       return;
     }
-    const { shape, answer: rendered } = prepare(request.path);
+    const { shape, answer: rendered } = prepare(request.shape);
     if (!request.stream) {
       socket.write(rendered.json);
       return;

@@ -75,7 +75,7 @@ test('the picture of memory has no point where the system does not say', () => {
 });
 
 test('an open stream outlives the run', () => {
-  const { chunks, pace } = heldShape({ streams: 10_000, seconds: 3_600, pictures: undefined });
+  const { chunks, pace } = heldShape({ streams: 10_000, seconds: 3_600 });
   if (pace.kind !== 'apart') throw new Error('a slow stream has pauses');
   expect((chunks * pace.gapMs) / 1000).toBeGreaterThan(3_600 + (10_000 * 5) / 1000);
 });

@@ -4,6 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 export interface ProcessInfo {
   readonly pid: number;
   readonly parent: number;
+  /** The process group. */
+  readonly group: number;
   /** The program's arguments, joined by spaces. */
   readonly command: string;
 }
@@ -17,15 +19,14 @@ export interface MemoryUse {
 /** `sysconf(_SC_CLK_TCK)`: 100 on every Linux that Node runs on. */
 const ticksPerSecond = 100;
 
-/** The process and all that descend from it; empty where there is no `/proc` (not Linux). */
+/** The process, its process group if it leads one, and all that descend from these; empty where there is no `/proc` (not Linux). */
 export async function processTree(root: number): Promise<readonly ProcessInfo[]> {
   const entries = await readdir('/proc').catch(() => []);
   const all = await Promise.all(entries.filter((name) => /^\d+$/.test(name)).map((name) => readProcess(Number(name))));
   const known = all.filter((info) => info !== undefined);
-  const tree = known.filter((info) => info.pid === root);
+  const tree = known.filter((info) => info.pid === root || info.group === root);
   // The list grows while it is walked: children of children are found too.
-  for (const member of tree)
-    tree.push(...known.filter((info) => info.parent === member.pid && info.pid !== member.pid));
+  for (const member of tree) tree.push(...known.filter((info) => info.parent === member.pid && !tree.includes(info)));
   return tree;
 }
 
@@ -58,7 +59,8 @@ export async function memoryOf(pids: readonly number[]): Promise<MemoryUse | und
 async function readProcess(pid: number): Promise<ProcessInfo | undefined> {
   const [stat, command] = await Promise.all([readText(`/proc/${pid}/stat`), readText(`/proc/${pid}/cmdline`)]);
   if (stat === undefined || command === undefined) return undefined;
-  return { pid, parent: Number(statFields(stat)[1]), command: command.replaceAll('\0', ' ').trim() };
+  const [, parent, group] = statFields(stat);
+  return { pid, parent: Number(parent), group: Number(group), command: command.replaceAll('\0', ' ').trim() };
 }
 
 /** The fields after the command's name, which may itself hold spaces and brackets; the first is the state. */

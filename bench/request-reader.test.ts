@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createRequestReader, type EngineRequest } from './request-reader.ts';
 
-const body = '{"model":"m","messages":[],"stream":true,"stream_options":{"include_usage": true}}';
+const body = '{"model":"bench/7-burst-1","messages":[],"stream":true,"stream_options":{"include_usage": true}}';
 const post = `POST /100-burst-1/v1/chat/completions HTTP/1.1\r\nhost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 const get = 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n';
 const cut = 41;
@@ -10,9 +10,9 @@ const chunked =
   `${cut.toString(16)}\r\n${body.slice(0, cut)}\r\n${(body.length - cut).toString(16)};note=1\r\n${body.slice(cut)}\r\n0\r\n\r\n`;
 
 const all: readonly EngineRequest[] = [
-  { method: 'POST', path: '/100-burst-1/v1/chat/completions', stream: true, includeUsage: true },
-  { method: 'GET', path: '/health', stream: false, includeUsage: false },
-  { method: 'POST', path: '/v1/chat/completions', stream: true, includeUsage: true },
+  { method: 'POST', shape: '100-burst-1', stream: true, includeUsage: true },
+  { method: 'GET', shape: '', stream: false, includeUsage: false },
+  { method: 'POST', shape: '7-burst-1', stream: true, includeUsage: true },
 ];
 
 function read(pieces: readonly string[]): readonly EngineRequest[] {
@@ -42,7 +42,7 @@ describe('requests on one connection', () => {
 test('a request that does not ask for a stream is told apart', () => {
   const plain = '{"stream":false}';
   expect(read([`POST /v1 HTTP/1.1\r\ncontent-length: ${plain.length}\r\n\r\n${plain}`])).toEqual([
-    { method: 'POST', path: '/v1', stream: false, includeUsage: false },
+    { method: 'POST', shape: '', stream: false, includeUsage: false },
   ]);
 });
 

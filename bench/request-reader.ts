@@ -1,7 +1,10 @@
+import { askedShape } from './answers.ts';
+
 /** The little the mock engine needs to know of a request. */
 export interface EngineRequest {
   readonly method: string;
-  readonly path: string;
+  /** The name of the answer's shape. */
+  readonly shape: string;
   readonly stream: boolean;
   readonly includeUsage: boolean;
 }
@@ -70,7 +73,7 @@ function readOne(bytes: Buffer): Step {
     size: body.end,
     request: {
       method: line[1] ?? '',
-      path: line[2] ?? '',
+      shape: askedShape(line[2] ?? '', body.text),
       stream: streamFlag.test(body.text),
       includeUsage: usageFlag.test(body.text),
     },

@@ -1,31 +1,48 @@
 import type { AnswerShape } from './answers.ts';
+import type { IdlePlan } from './idle.ts';
 import type { Arrival } from './load.ts';
+import type { Prompt, Surface } from './prompts.ts';
 
 /** One kind of load, the same for every target. */
 export interface Scenario {
-  readonly name:
-    | 'json'
-    | 'streams'
-    | 'one-write'
-    | 'ten-writes'
-    | 'alone'
-    | 'alone-fast'
-    | 'first-byte-stream'
-    | 'first-byte-json';
+  readonly name: ScenarioName;
   readonly title: string;
   readonly stream: boolean;
   readonly shape: AnswerShape;
   readonly arrival: Arrival;
   readonly leadSeconds: number;
   readonly seconds: number;
+  /** Absent: a short prompt. */
+  readonly prompt?: Prompt;
+  /** Other callers, which are not counted. */
+  readonly beside?: { readonly prompt: Prompt; readonly connections: number };
+  /** Whether memory is read while it runs, and a full gateway may refuse. */
+  readonly fills?: true;
 }
 
-/** How long and how often; `quick` ends in under two minutes, `full` in about eight. */
+type ScenarioName =
+  | 'json'
+  | 'json-one'
+  | 'streams'
+  | 'one-write'
+  | 'ten-writes'
+  | `alone-${number}`
+  | 'first-byte-stream'
+  | 'first-byte-json'
+  /** Surface, KB and callers. */
+  | `${Surface}-${number}-${number}`
+  | 'neighbour-alone'
+  | 'neighbour'
+  | 'turns'
+  | 'fill';
+
+/** How long and how often; `quick` ends in under three minutes, `full` in about twelve. */
 export interface BenchPlan {
   readonly name: 'quick' | 'full';
   readonly rounds: number;
   readonly warmUpSeconds: number;
   readonly heldStreams: number;
+  readonly idle: IdlePlan;
   readonly scenarios: readonly Scenario[];
 }
 
@@ -39,6 +56,21 @@ export const held: AnswerShape = { chunks: 600, pace: { kind: 'apart', gapMs: 2_
 export const shapeOf = { each, together, alone } as const;
 /** All that a gateway under measurement must have a model for. */
 export const shapes: readonly AnswerShape[] = [each, together, inTen, alone, held];
+
+/** Streams of which each gets a word in 10 ms. */
+export const loneStreams = [16, 64, 128] as const;
+
+function loneWords(streams: number, seconds: number): Scenario {
+  return {
+    name: `alone-${streams}`,
+    title: `chunks 10 ms apart, ${streams} streams at once`,
+    stream: true,
+    shape: alone,
+    arrival: { kind: 'closed', connections: streams },
+    leadSeconds: 1.2,
+    seconds,
+  };
+}
 
 interface Windows {
   readonly closedSeconds: number;
@@ -87,15 +119,7 @@ function scenariosOf({ closedSeconds, aloneSeconds, openSeconds }: Windows): rea
       leadSeconds: 0.4,
       seconds: closedSeconds,
     },
-    {
-      name: 'alone',
-      title: 'chunks 10 ms apart, 48 streams at once',
-      stream: true,
-      shape: alone,
-      arrival: { kind: 'closed', connections: 48 },
-      leadSeconds: 1.2,
-      seconds: aloneSeconds,
-    },
+    ...loneStreams.map((streams) => loneWords(streams, aloneSeconds)),
     {
       name: 'first-byte-stream',
       title: 'streams at 200 a second',
@@ -117,13 +141,23 @@ function scenariosOf({ closedSeconds, aloneSeconds, openSeconds }: Windows): rea
   ];
 }
 
-const full = scenariosOf({ closedSeconds: 4, aloneSeconds: 3, openSeconds: 6 });
+/** Beside the plans: the time of an answer if nobody else asks. */
+export const oneCaller: Scenario = {
+  name: 'json-one',
+  title: 'JSON answers, one caller',
+  stream: false,
+  shape: together,
+  arrival: { kind: 'closed', connections: 1 },
+  leadSeconds: 0.4,
+  seconds: 3,
+};
 
 export const quickPlan: BenchPlan = {
   name: 'quick',
   rounds: 3,
   warmUpSeconds: 0.8,
   heldStreams: 500,
+  idle: { settleMs: 20_000, countedMs: 10_000 },
   scenarios: scenariosOf({ closedSeconds: 1.4, aloneSeconds: 1.4, openSeconds: 1.8 }),
 };
 
@@ -132,17 +166,7 @@ export const fullPlan: BenchPlan = {
   rounds: 7,
   warmUpSeconds: 4,
   heldStreams: 1_000,
-  scenarios: full.flatMap((scenario) =>
-    scenario.name === 'alone'
-      ? [
-          scenario,
-          {
-            ...scenario,
-            name: 'alone-fast',
-            title: 'chunks 10 ms apart, 96 streams at once',
-            arrival: { kind: 'closed', connections: 96 },
-          },
-        ]
-      : [scenario],
-  ),
+  // Compilers and collectors have finished with what the start left.
+  idle: { settleMs: 90_000, countedMs: 30_000 },
+  scenarios: scenariosOf({ closedSeconds: 4, aloneSeconds: 3, openSeconds: 6 }),
 };

@@ -22,14 +22,13 @@ export function alignTable(rows: readonly (readonly string[])[]): string {
 
 export function figureTable(figures: readonly Figure[]): string {
   return alignTable([
-    ['median of the rounds', 'plain Envoy', 'Weir', 'Weir : plain', 'min', 'max', 'bar', ''],
+    ['median of the rounds', 'plain Envoy', 'Weir', 'Weir : plain', 'min', 'max'],
     ...figures.map((figure) => {
       const sign = figure.comparison === 'ratio' ? '' : '+';
       const print = (value: number | undefined): string =>
         value === undefined
           ? '–'
           : `${value < 0 ? '' : sign}${value.toFixed(2)}${figure.comparison === 'ratio' ? '' : ' ms'}`;
-      const { bar, kept } = figure;
       return [
         figure.name,
         amount(figure.plain, figure.unit),
@@ -37,8 +36,6 @@ export function figureTable(figures: readonly Figure[]): string {
         print(figure.compared?.median),
         print(figure.compared?.min),
         print(figure.compared?.max),
-        bar === undefined ? '' : 'atLeast' in bar ? `≥ ${bar.atLeast}` : `≤ +${bar.atMost} ms`,
-        kept === undefined ? '' : kept ? 'kept' : 'MISSED',
       ];
     }),
   ]);
@@ -48,6 +45,7 @@ export const titles: Readonly<Record<Comparison['now'], string>> = {
   direct: 'mock engine',
   plain: 'plain Envoy',
   bare: 'bare path',
+  peer: 'peer',
   before: 'before',
   weir: 'now',
   sampled: 'traced, 1 in 100',

@@ -1,19 +1,23 @@
 import type { AnswerShape } from './answers.ts';
 import type { Address } from './caller.ts';
 import type { ChatRequest } from './chat-request.ts';
+import type { Prompt } from './prompts.ts';
 import { cpuMs, isEnvoy, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
 
-/** `bare` is Weir's path without Weir's work (bare-path.ts); `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each. */
-export type TargetName = 'direct' | 'plain' | 'bare' | 'before' | 'weir' | 'sampled' | 'traced';
+/** `bare` is Weir's path without Weir's work (bare-path.ts); `peer` is another gateway (peer.ts); `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each. */
+export const targetNames = ['direct', 'plain', 'bare', 'peer', 'before', 'weir', 'sampled', 'traced'] as const;
+export type TargetName = (typeof targetNames)[number];
 
 /** Something that answers chat completions, and the processes that it takes. */
 export interface Target {
   readonly name: TargetName;
   readonly address: Address;
-  /** The request for an answer of this shape. */
-  readonly request: (shape: AnswerShape, stream: boolean) => ChatRequest;
+  /** The request for an answer of this shape. Undefined prompt: a short one. */
+  readonly request: (shape: AnswerShape, stream: boolean, prompt?: Prompt) => ChatRequest;
   /** The root of its process tree; absent when it is the mock engine itself. */
   readonly pid?: number;
+  /** Serves the models whose tokens the gateway counts. Absent: it counts none. */
+  readonly serveExact?: () => Promise<void>;
   /** The bench's own processes: the load and the mock engines. */
   readonly benchPids: readonly number[];
 }
@@ -69,4 +73,10 @@ export async function cpuOf(processes: TargetProcesses): Promise<CpuShares> {
 export async function memoryOfTarget(target: Target): Promise<Shares<MemoryUse>> {
   const processes = await processesOf(target);
   return { service: await memoryOf(processes.service), envoy: await memoryOf(processes.envoy) };
+}
+
+/** Proportional set size of all programs of a target, those included that only start the others; undefined where the system does not say. */
+export async function pssOfPrograms({ pid }: Pick<Target, 'pid'>): Promise<number | undefined> {
+  const tree = pid === undefined ? [] : await processTree(pid);
+  return (await memoryOf(tree.map((info) => info.pid)))?.pssBytes;
 }

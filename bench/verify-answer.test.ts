@@ -35,3 +35,27 @@ test.each([
 ])('%s as JSON', (_, body, verdict) => {
   expect(verifyAnswer(JSON.stringify(body), { ...expected, stream: false })).toBe(verdict);
 });
+
+const message = {
+  content: [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ],
+  stop_reason: 'end_turn',
+};
+const response = {
+  output: [{ type: 'message', content: [{ type: 'output_text', text: 'ab' }] }],
+  status: 'completed',
+};
+test.each([
+  ['messages', message, undefined],
+  ['messages', { ...message, content: [] }, 'another text than the engine sent'],
+  ['messages', { ...message, stop_reason: 'max_tokens' }, 'no finish reason'],
+  ['messages', response, 'not a message'],
+  ['responses', response, undefined],
+  ['responses', { ...response, output: [{ type: 'reasoning' }] }, 'another text than the engine sent'],
+  ['responses', { ...response, status: 'incomplete' }, 'no finish reason'],
+  ['responses', message, 'not a response'],
+] as const)('a whole answer of %s: %j', (surface, body, verdict) => {
+  expect(verifyAnswer(JSON.stringify(body), { ...expected, stream: false, surface })).toBe(verdict);
+});

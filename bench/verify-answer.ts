@@ -1,6 +1,10 @@
+import type { Surface } from './prompts.ts';
+
 /** What the caller of a load expects back, whatever stands between it and the engine. */
 export interface Expectation {
   readonly stream: boolean;
+  /** Of a whole answer. Default: chat completions, the only surface whose streams are read. */
+  readonly surface?: Surface;
   readonly text: string;
   readonly reasoning: string;
 }
@@ -10,7 +14,7 @@ export interface Expectation {
  * Costs a JSON parse per chunk, so a load asks for it on a sample and checks only the cheap signs on the rest.
  */
 export function verifyAnswer(body: string, expected: Expectation): string | undefined {
-  const read = expected.stream ? readStream(body) : readJson(body);
+  const read = expected.stream ? readStream(body) : readers[expected.surface ?? 'chat'](body);
   if (typeof read === 'string') return read;
   if (read.text !== expected.text) return 'another text than the engine sent';
   if (read.reasoning !== expected.reasoning) return 'another reasoning than the engine sent';
@@ -32,7 +36,35 @@ interface Choices<Key extends string> {
   readonly choices?: readonly ({ readonly finish_reason?: string | null } & { readonly [key in Key]?: Message })[];
 }
 
-function readJson(body: string): Read | string {
+interface TextPart {
+  readonly type: string;
+  readonly text?: string;
+}
+const textOf = (parts: readonly TextPart[], type: string): string =>
+  parts.map((part) => (part.type === type ? (part.text ?? '') : '')).join('');
+
+const readers: Readonly<Record<Surface, (body: string) => Read | string>> = {
+  chat: readChat,
+  messages: (body) => {
+    const answer = parse<{ readonly content?: readonly TextPart[]; readonly stop_reason?: string }>(body);
+    if (answer?.content === undefined) return 'not a message';
+    const finish = answer.stop_reason === 'end_turn' ? 'stop' : undefined;
+    return { text: textOf(answer.content, 'text'), reasoning: textOf(answer.content, 'thinking'), finish };
+  },
+  responses: (body) => {
+    const answer = parse<{ readonly output?: readonly Output[]; readonly status?: string }>(body);
+    if (answer?.output === undefined) return 'not a response';
+    const parts = answer.output.flatMap((item) => item.content ?? []);
+    const finish = answer.status === 'completed' ? 'stop' : undefined;
+    return { text: textOf(parts, 'output_text'), reasoning: textOf(parts, 'reasoning_text'), finish };
+  },
+};
+
+interface Output {
+  readonly content?: readonly TextPart[];
+}
+
+function readChat(body: string): Read | string {
   const answer = parse<Choices<'message'>>(body);
   const choice = answer?.choices?.[0];
   if (!choice) return 'not a chat completion';

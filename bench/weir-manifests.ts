@@ -7,6 +7,14 @@ export function modelId(shape: AnswerShape): string {
   return `bench/${shapeName(shape)}`;
 }
 
+/** … and of the one whose tokens the service counts. */
+export const exactModelId = (shape: AnswerShape): string => `${modelId(shape)}${exactEnding}`;
+
+const exactEnding = '-exact';
+/** The folder of tokenizers of an exact model, and its tokenizer: that of our tests. */
+export const tokenizersFolder = join(import.meta.dirname, '..', 'test', 'golden', 'tokens');
+const tokenizer = { path: 'chatml' };
+
 /**
  * Writes a manifest folder with one backend and one priced model per shape (docs/custom-resources.md). The backends are one
  * engine's process under different paths. The objects are JSON, which is YAML too.
@@ -27,6 +35,18 @@ export async function writeManifests(
   }
 }
 
+/** Writes one more Model for a shape: the service counts its tokens. */
+export async function writeExactModel(folder: string, shape: AnswerShape): Promise<void> {
+  const name = `bench-${shapeName(shape)}`;
+  const { spec, ...rest } = model(name, shape, 'bench');
+  const exact = {
+    ...rest,
+    metadata: { name: `${name}${exactEnding}` },
+    spec: { ...spec, id: exactModelId(shape), tokenizer },
+  };
+  await writeFile(join(folder, `${name}${exactEnding}-model.yaml`), JSON.stringify(exact, undefined, 2));
+}
+
 /** Writes the Model of a shape. A new owner is a change of the catalog without an effect on requests. */
 export async function writeModel(folder: string, shape: AnswerShape, ownedBy = 'bench'): Promise<void> {
   const name = `bench-${shapeName(shape)}`;
@@ -45,7 +65,7 @@ function backend(name: string, enginePort: number, shape: AnswerShape): object {
   };
 }
 
-function model(name: string, shape: AnswerShape, ownedBy: string): object {
+function model(name: string, shape: AnswerShape, ownedBy: string) {
   return {
     apiVersion: 'weir.dev/v1alpha1',
     kind: 'Model',

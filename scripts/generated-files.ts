@@ -30,7 +30,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/parameters.md', render: parametersPage },
   { path: 'docs/custom-resources.md', render: customResourcesPage },
   ...['outside', 'request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
-  ...['pool-load', 'tails', 'memory'].map((name) => ({
+  ...['pool-load', 'tails', 'memory', 'prompts', 'words'].map((name) => ({
     path: `docs/pictures/${name}.svg`,
     render: () => linePicture(name),
   })),

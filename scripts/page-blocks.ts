@@ -9,6 +9,7 @@ import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
 import { portalSettingsSchema } from '../src/process/settings/settings.ts';
 import { settingsOf } from '../src/process/settings/settings-help.ts';
+import { barsRows } from './bars-table.ts';
 import { chartRightsTable } from './chart-rights.ts';
 import { chartValuesTable } from './chart-values-table.ts';
 import { markdownTable } from './markdown-table.ts';
@@ -21,6 +22,7 @@ import { alerts, exprOf } from './monitoring/alerts.ts';
  */
 export const pageBlocks: Readonly<Record<string, () => string>> = {
   metrics: metricsTable,
+  bars: barsTable,
   values: chartValuesTable,
   rights: chartRightsTable,
   kinds: kindsTable,
@@ -32,6 +34,11 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
   'portal-settings': portalSettingsTable,
   'port-bounds': portBoundsTable,
 };
+
+/** The bars of the benchmark, with the figures of the last run. */
+function barsTable(): string {
+  return markdownTable(['', 'bar', 'plain Envoy', 'Weir', 'met', 'name, or command'], barsRows());
+}
 
 const code = (text: string): string => `\`${text}\``;
 

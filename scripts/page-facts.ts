@@ -1,7 +1,6 @@
 /** The figures and names that pages state in sentences. A page names a fact behind it: `30<!--=failed-keys.tolerated-->`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { measures } from '../bench/figures.ts';
 import { keyFields } from '../src/core/account.ts';
 import { auditActions, creditFields, usageDimensions } from '../src/books/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
@@ -24,6 +23,7 @@ import {
 } from '../src/process/settings/settings.ts';
 import { settingsOf } from '../src/process/settings/settings-help.ts';
 import { histogramBounds } from '../src/books/ledger/usage-rollup.ts';
+import { barFacts, barsRun } from './bars-table.ts';
 import { alerts } from './monitoring/alerts.ts';
 
 /** A figure, the text of one, or names and figures of a list. */
@@ -54,12 +54,6 @@ const mebi = 1024 * kibi;
 const percent = 1 / 100;
 
 const { certificateDays, journal, diskLeft, openFiles } = thresholds;
-const barOf = (name: string): number => {
-  const bar = measures.find((measure) => measure.name === name)?.bar;
-  if (bar === undefined) throw new Error(`bench/figures.ts has no bar for ${name}`);
-  return 'atLeast' in bar ? bar.atLeast : bar.atMost;
-};
-
 const thresholdOf = (name: string): number | undefined => alerts.find((alert) => alert.name === name)?.threshold;
 
 /** Every one stands on a page: test/lint/pages.test.ts. */
@@ -240,12 +234,11 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'demand.min-active': from('gateway/core/backend-scale.ts', 'minActive'),
   'demand.active': from('gateway/core/backend-demand.ts', 'activeMs', second),
   'demand.report-fresh': from('gateway/rate-limits/valkey-scripts.ts', 'demandFreshMs', second),
+  'bars.rounds': barsRun.rounds,
+  'bars.cores': barsRun.cores,
+  'bars.load': barsRun.load,
+  ...barFacts(['lone-word', 'json', 'prompt-median', 'idle-memory', 'streams-memory']),
   'demand.objective': from('gateway/routing/pool/backend-demands.ts', 'defaultObjectiveMs', second),
-
-  'bench.json-bar': barOf('JSON answers'),
-  'bench.streams-bar': barOf('streams of 100 chunks'),
-  'bench.p50-bar': barOf('first byte p50, streams at 200/s'),
-  'bench.p99-bar': barOf('first byte p99, streams at 200/s'),
 };
 
 /** Other settings of `weir start` are those of the programs that it starts. */
