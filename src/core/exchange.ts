@@ -72,10 +72,10 @@ export interface Upload {
   /** Records that the whole body has arrived: its time no longer counts, its memory does. */
   readonly complete: () => void;
   /**
-   * Records that a body of so many bytes was read. Its request keeps it until it ends, for further attempts. A body of a single step
-   * is not charged any more: it is part of what an open request may take.
+   * Records that a body of so many bytes was read. Its request keeps it until it ends, for further attempts. False: it is of a single
+   * step, which is part of what an open request may take, and its account is closed.
    */
-  readonly read: (bodyBytes: number) => void;
+  readonly read: (bodyBytes: number) => boolean;
   /** Gives the memory back. Further calls do nothing. */
   readonly close: () => void;
 }

@@ -44,8 +44,8 @@ export interface BodyCharge {
   readonly check: (bytes: number) => void;
   /** Charges so many bytes, unless it has more. Throws like `check`. */
   readonly hold: (bytes: number) => void;
-  /** Charges so many bytes, or nothing for one step. Never refuses. */
-  readonly keep: (bytes: number) => void;
+  /** Charges so many bytes in place of what it has. Never refuses. False: it was closed before. */
+  readonly keep: (bytes: number) => boolean;
   readonly close: () => void;
   readonly isOpen: () => boolean;
 }
@@ -94,7 +94,8 @@ export function createBodyCharges(limits: UploadLimits): BodyCharges {
         check: (bytes) => void moreFor(bytes),
         hold: (bytes) => charge(moreFor(bytes)),
         keep: (bytes) => {
-          if (isOpen) charge((bytes > uploadStepBytes ? inSteps(bytes) : 0) - held);
+          if (isOpen) charge(inSteps(bytes) - held);
+          return isOpen;
         },
         close: () => {
           charge(-held);

@@ -84,10 +84,10 @@ describe('the memory of uploads', () => {
     uploads = createUploads({ clock, limits: uploadLimits(256 * MiB) });
     const upload = open();
     upload.hold(arrived);
-    upload.read(read);
+    expect(upload.read(read)).toBe(charged > 0);
     expect(uploads.bytes()).toBe(charged);
     upload.close();
-    upload.read(read);
+    expect(upload.read(read)).toBe(false);
     expect(uploads.bytes()).toBe(0);
   });
 

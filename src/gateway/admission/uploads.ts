@@ -149,7 +149,9 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
         read: (bodyBytes) => {
           complete();
           turn?.leave();
-          charge.keep(bodyBytes);
+          if (bodyBytes > uploadStepBytes) return charge.keep(bodyBytes);
+          charge.close();
+          return false;
         },
         close: () => {
           complete();

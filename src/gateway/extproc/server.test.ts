@@ -521,7 +521,7 @@ describe('the account of an upload', () => {
         if (bytes > maxBytes) throw new Failure('rate_limited', 'Too much.');
       },
       complete: () => void told.push('complete'),
-      read: () => undefined,
+      read: () => true,
       close: () => void told.push('close'),
     };
     return { upload, told, expire: (failure: Failure) => expire(failure) };

@@ -98,7 +98,7 @@ export async function readPrompt(
     const body = coding === undefined ? sent : await decodeBody(sent, coding, { limitBytes: maxBodyBytes, upload });
     watch.progress({ kind: 'arrived', waitedMs: clock.elapsed() - asked });
     const prepared = await prepare(body, dialect.surface);
-    upload.read(prepared.shape.bodyBytes);
+    if (!upload.read(prepared.shape.bodyBytes)) return prepared;
     const release = (): void => {
       prepared.release();
       upload.close();
