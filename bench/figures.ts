@@ -160,10 +160,11 @@ export function costsOf(samples: readonly Sample[]): readonly Cost[] {
     };
   };
   const pace = (scenario: Scenario['name']): string => {
-    const rates = [
-      ...byRound(samples, { target: 'weir', scenario, read: (sample) => sample.chunksPerSecond }).values(),
-    ];
-    return `${Math.round((spreadOf(rates)?.median ?? 0) / 100) * 100}/s`;
+    const read = (sample: Sample): number => sample.chunksPerSecond;
+    const rates = (['weir', 'plain'] as const).map((target) => [
+      ...byRound(samples, { target, scenario, read }).values(),
+    ]);
+    return `${Math.round((spreadOf(rates.find(({ length }) => length > 0) ?? [])?.median ?? 0) / 100) * 100}/s`;
   };
   return [
     cost('per JSON answer, full load', 'ms', 'json', perAnswer),

@@ -13,8 +13,8 @@ import { readCommandLine, usage, type BenchCommand } from './command-line.ts';
 import { type Gateways, profilesIn, startGateways } from './gateways.ts';
 import { idleText, measureIdle } from './idle.ts';
 import type { LinePicture } from './line-picture.ts';
-import { failuresOf, measure, runRounds, warmUp, type Measurement } from './measure.ts';
-import { measureBars, runExact } from './measure-bars.ts';
+import { failuresOf, measure, warmUp, type Measurement } from './measure.ts';
+import { measureBars, runExact, runLarge } from './measure-bars.ts';
 import { measureOverTime } from './over-time.ts';
 import { memoryPicture, tailsPicture } from './over-time-lines.ts';
 import { overTimeText } from './over-time-text.ts';
@@ -72,8 +72,10 @@ async function budget({ command, gateways, folder }: Run): Promise<void> {
 async function agents({ command, gateways: { pool, targets } }: Run): Promise<void> {
   const isExact = ({ prompt }: Scenario): boolean => prompt?.exact === true;
   const common = { pool, targets, rounds: command.plan.rounds, report };
+  report('warm-up');
+  for (const target of targets) await warmUp(pool, target, command.plan);
   const samples = [
-    ...(await runRounds({ ...common, scenarios: agentScenarios.filter((one) => !isExact(one)) })),
+    ...(await runLarge({ ...common, scenarios: agentScenarios.filter((one) => !isExact(one)) })),
     ...(await runExact({ ...common, scenarios: agentScenarios.filter(isExact) })),
   ];
   print(agentsText(samples));

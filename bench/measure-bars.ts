@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { agentScenarios, promptSizes } from './agents.ts';
+import { agentScenarios, promptSizes, promptWarmUp } from './agents.ts';
 import type { Bar, MemoryReading, Readings } from './bars.ts';
 import { expectedOf } from './chat-request.ts';
 import { holdStreams } from './held-streams.ts';
@@ -65,9 +65,16 @@ export async function measureBars(options: BarsOptions) {
     if (streams.lost() > 0) lost[`${target.name}, open streams: lost`] = streams.lost();
     streams.close();
   }
-  samples.push(...(await runRounds(phase('large'))), ...(await runExact(phase('exact'))));
+  samples.push(...(await runLarge(phase('large'))), ...(await runExact(phase('exact'))));
   const readings: Readings = { samples, memory, idle: timesOf(programs), starts };
   return { readings, failures: { ...failuresOf(samples), ...lost } };
+}
+
+/** Compiles the code of large prompts, then runs their loads. */
+export async function runLarge(options: RoundsOptions): ReturnType<typeof runRounds> {
+  if (options.scenarios.length === 0) return [];
+  await runRounds({ ...options, scenarios: [promptWarmUp], rounds: 1, report: () => {} });
+  return runRounds(options);
 }
 
 /** Serves the models whose tokens are counted, then runs their loads. */
