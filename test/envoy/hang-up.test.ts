@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { type Caller, http1Caller } from './support/caller.ts';
 import { costOf, picoUsd } from './support/cost.ts';
-import { writeEngineTokenizer } from './support/fault-sweep/engine-tokenizer.ts';
+import { writeEngineTokenizer } from './support/engine-tokenizer.ts';
 import { putTogether } from './support/put-together.ts';
 import { backendManifest, type LedgerRow, modelManifest, startWeir } from '../support/weir.ts';
 import { forFile } from '../support/for-file.ts';

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { byteCuts } from './support/byte-cuts.ts';
-import { numberIds } from './support/fault-sweep/number-ids.ts';
+import { numberIds } from './support/number-ids.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { startWeir } from '../support/weir.ts';
 import { forFile } from '../support/for-file.ts';

@@ -10,7 +10,7 @@ const envoy = (...names: readonly string[]): Files => names.map((name) => `test/
 /** By words of README.md. */
 export const promisesOfReadme: Readonly<Record<string, Files>> = {
   'npm start': envoy('readme', 'start-refusals', 'start-envoy-finder'),
-  'Streams survive engine failures': envoy('fault-sweep-text', 'messages-cut', 'engine-cut'),
+  'Streams survive engine failures': envoy('fault-sweep', 'messages-cut', 'engine-cut'),
   'Slow engines are hedged': envoy('hedging'),
   'Bills are exact': [...envoy('explain', 'reservations'), 'test/stores/postgres.test.ts'],
   'Tenants do not share caches': envoy('cache-isolation'),

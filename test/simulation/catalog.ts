@@ -1,6 +1,10 @@
-import type { Snapshot } from '../../src/core/catalog.ts';
+import type { CapabilityOverrides, Snapshot } from '../../src/core/catalog.ts';
 import type { Endpoint, Endpoints } from '../../src/core/endpoint.ts';
+import type { EngineName } from '../../src/core/engine-name.ts';
+import type { Tokenizers } from '../../src/core/prompt.ts';
+import { countTokens } from '../programmable-engine/tokens.ts';
 import { modelOf, routeOf, snapshotOf, tinyPrices } from '../support/route-of.ts';
+import { noTokenizers } from '../support/uncounted.ts';
 
 /** The endpoints of the two backends. */
 export const enginesOf = [
@@ -21,17 +25,32 @@ export const endpointPlaces = 40;
 /** The window of models, tokens. A narrow one has no room for a message without a cap of its own. */
 export const windows = { usual: 8_192, narrow: 4_000 } as const;
 
+/** What both backends are, where it is not the usual. */
+export interface BackendsLike {
+  readonly engine: EngineName;
+  readonly capabilities?: CapabilityOverrides;
+  /** Whether the models have a tokenizer, which counts as the engines do. */
+  readonly isCounted?: boolean;
+}
+
+/** Count texts as the engines do, and no prompts: engines tell their size. */
+export const tokenizersOf = (like: BackendsLike | undefined): Tokenizers =>
+  like?.isCounted === true
+    ? { ...noTokenizers, countText: (_, text) => Promise.resolve(countTokens(text)) }
+    : noTokenizers;
+
 interface CatalogOptions {
   readonly factor: number;
   readonly window: number;
   readonly version: string;
   readonly places?: number | undefined;
+  readonly like?: BackendsLike | undefined;
 }
 
 /** A catalog of two models on these backends. `factor`: of the prices. `window`: of the models. `places`: of each endpoint. */
 export function snapshotWith(
   backends: readonly ('a' | 'b')[],
-  { factor, window, version, places = endpointPlaces }: CatalogOptions,
+  { factor, window, version, places = endpointPlaces, like }: CatalogOptions,
 ): Snapshot {
   const scaled = {
     prompt: prices.prompt * BigInt(factor),
@@ -40,18 +59,20 @@ export function snapshotWith(
   };
   const routes = (model: string) =>
     backends.map((backend) => ({
-      ...routeOf(backend, { id: `${model}@${backend}` }),
+      ...routeOf(backend, { id: `${model}@${backend}`, capabilities: like?.capabilities ?? {} }),
       backend: {
         ...routeOf(backend).backend,
-        engine: backend === 'a' ? ('vllm' as const) : ('sglang' as const),
+        engine: like?.engine ?? (backend === 'a' ? ('vllm' as const) : ('sglang' as const)),
         maxConcurrentRequestsPerEndpoint: places,
       },
     }));
+  const tokenizer = like?.isCounted === true ? { path: 'engine' } : undefined;
+  const common = { prices: scaled, contextLength: window, tokenizer };
   return snapshotOf(
     [
-      modelOf(routes('tiny'), { prices: scaled, contextLength: window }),
+      modelOf(routes('tiny'), common),
       modelOf(routes('thinker'), {
-        ...{ id: 'demo/thinker', prices: scaled, contextLength: window, hedging: 'Auto' },
+        ...{ ...common, id: 'demo/thinker', hedging: 'Auto' },
         reasoning: { mode: 'Always', efforts: [] },
       }),
     ],

@@ -5,12 +5,12 @@ import type { ReceivedChoice } from './received-choice.ts';
 
 const expected = (text: string, json?: string): ChoiceAnswer =>
   ({
-    ...{ content: text, reasoning: '', finishReason: 'stop' },
+    ...{ content: text, reasoning: '', refusal: '', finishReason: 'stop' },
     calls: json === undefined ? [] : [{ name: 'look', arguments: json }],
   }) as unknown as ChoiceAnswer;
 
 const received = (text: string, json?: string): ReceivedChoice => ({
-  ...{ text, reasoning: '', roles: 1, finishes: 1, finish: undefined },
+  ...{ text, reasoning: '', refusal: '', roles: 1, finishes: 1, finish: undefined },
   calls: new Map(json === undefined ? [] : [[0, { name: 'look', arguments: json }]]),
 });
 
@@ -41,4 +41,14 @@ it.each([
   expect(differenceOf({ ...choice, finish: 'length' }, answer, { event, isWhole }) === undefined).toBe(
     isSame && !isWhole,
   );
+});
+
+it.each([
+  ['whole', 'I cannot.', 'content_filter', true],
+  ['shorter', 'I can', 'content_filter', false],
+  ['whole, as if it were an answer', 'I cannot.', 'stop', false],
+])('compares with the expected refusal one that is %s', (_, refusal, finish, isSame) => {
+  const choice = { ...received(''), refusal, finish };
+  const answer = { ...expected(''), refusal: 'I cannot.' };
+  expect(differenceOf(choice, answer, { event: chat, isWhole: true }) === undefined).toBe(isSame);
 });

@@ -20,6 +20,7 @@ export function differenceOf(
   const pairs: readonly (readonly [string, string, string])[] = [
     ['text', choice.text, text],
     ['reasoning', choice.reasoning, expected.reasoning],
+    ['refusal', choice.refusal, event.surface === 'chat' ? expected.refusal : ''],
   ];
   for (const [name, got, wanted] of pairs) {
     if (isWhole ? got !== wanted : !wanted.startsWith(got)) {
@@ -39,7 +40,7 @@ export function differenceOf(
   if (isWhole && choice.calls.size !== expected.calls.length) return `${choice.calls.size} calls`;
   // The cap of all calls of the model together may end it after a search.
   if (event.search !== undefined && event.maxTokens !== undefined) return undefined;
-  const finish = finishes[event.surface](expected.finishReason);
+  const finish = finishes[event.surface](expected.refusal === '' ? expected.finishReason : 'content_filter');
   return !isWhole || choice.finish === finish ? undefined : `finishes with ${choice.finish} in place of ${finish}`;
 }
 

@@ -29,6 +29,12 @@ const capped = served({
   completionTokens: 12,
 });
 
+const told = { choices: 1, maxTokens: undefined, search: undefined };
+const byLetter = served({ event: { ...told, directive: { deltaChars: 1 } }, completionTokens: 9 });
+const twoMore = { ...usage, completionTokens: 11 };
+const costOfTwoMore = tokens + prices.completion;
+const saidAgain = served({ event: { ...told, directive: { continuation: 'echo' } }, completionTokens: 11 });
+
 it.each([
   ['the price of a whole answer', row(), served(), undefined],
   ['three times as much, after a change of prices', row({ cost: 3n * tokens }), served({ factors: [3] }), undefined],
@@ -38,6 +44,10 @@ it.each([
   ['nothing for a failure', row({ kind: 'failed', cost: 0n }), served(), undefined],
   ['a part of an answer as the whole', row(), served({ completionTokens: 12 }), '10 output tokens in place of 12'],
   ['more than the answer', row(), served({ completionTokens: 9 }), '10 output tokens of 9'],
+  ['a token that a break has cut in two', row({ attempts: 2 }), byLetter, undefined],
+  ['two of them', row({ attempts: 2, usage: twoMore, cost: costOfTwoMore }), byLetter, '11 output tokens of 9'],
+  ['an answer said again, by an estimate', row(), saidAgain, undefined],
+  ['by a tokenizer', row({ countedBy: 'tokenizer' }), saidAgain, '10 output tokens in place of 11'],
   ['more than the cap', row({ kind: 'interrupted' }), capped, 'past the cap of 9'],
   ['an estimate above the cap', row({ countedBy: 'estimate' }), capped, undefined],
   ['another prompt', row(), served({ promptTokens: new Set([98, 99]) }), '100 prompt tokens in place of 98 or 99'],

@@ -41,9 +41,9 @@ export function billFaults(row: BilledRow, served: Served): readonly string[] {
   if (isFree(row) && cost !== 0n) faults.push(`${cost} for an answer that ${kind}`);
   faults.push(...searchedFaults(row, served), ...promptFaults(row, served), ...writtenFaults(row, served));
   const isOne = event.choices === 1 || row.attempts === 1;
-  const most = served.completionTokens * (countedBy === 'engine' ? 1 : 2);
+  const most = served.completionTokens * (countedBy === 'engine' ? 1 : 2) + tokensCut(row, event);
   if (isOne && completionTokens > most) faults.push(`${completionTokens} output tokens of ${served.completionTokens}`);
-  if (countedBy !== 'engine' || !isOne) return faults;
+  if (countedBy === 'estimate' || !isOne) return faults;
   // The cap is for all calls of the model together.
   const cap = (event.maxTokens ?? Infinity) * event.choices;
   if (completionTokens > cap) faults.push(`${completionTokens} output tokens past the cap of ${cap}`);
@@ -84,14 +84,17 @@ function writtenFaults({ kind, usage }: BilledRow, { written, received = 0, isCo
   return isWrong ? [`${completionTokens} output tokens of a request that ${kind}, with ${written} written`] : [];
 }
 
-function exactly(
-  { usage }: BilledRow,
-  { event, completionTokens, promptTokens, isContinued }: Served,
-): readonly string[] {
+/** A token that is cut in its middle is two: one for each break of an answer that comes by the letter. */
+const tokensCut = ({ attempts }: BilledRow, { directive }: Served['event']): number =>
+  directive?.deltaChars === undefined ? 0 : attempts - 1;
+
+function exactly(row: BilledRow, { event, completionTokens, promptTokens, isContinued }: Served): readonly string[] {
   const faults: string[] = [];
-  // What an engine repeats is taken off by an estimate.
+  const { usage, countedBy } = row;
+  // What an engine repeats is taken off by an estimate, unless the model has a tokenizer.
   const { continuation, continuationQuirk } = event.directive ?? {};
-  const isExact = continuation !== 'echo' && continuationQuirk === undefined;
+  const isRepeated = continuation === 'echo' && countedBy === 'engine';
+  const isExact = !isRepeated && continuationQuirk === undefined && tokensCut(row, event) === 0;
   if (isExact && usage.completionTokens !== completionTokens)
     faults.push(`${usage.completionTokens} output tokens in place of ${completionTokens}`);
   // The prompt of an engine that continues has the delivered output, too, and its size there is an estimate.

@@ -11,7 +11,7 @@ import { createPromptMemory } from '../programmable-engine/prompt-memory.ts';
 import type { Wire } from '../programmable-engine/wire.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import type { Connection } from './connection.ts';
-import { mannersIn, roundOf, type RoundLog } from './heard-rounds.ts';
+import { manners, mannersIn, roundOf, type RoundLog } from './heard-rounds.ts';
 import type { SearchProviderModel } from './search-provider.ts';
 import type { Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -138,17 +138,11 @@ export function createEngine(
   };
 }
 
-/** How every engine answers a request. What else its directive has is for the engine that `on` names. */
-const manners = [
-  ...(['words', 'reasoningWords', 'reasoning', 'usage', 'usageWhere', 'continuousUsage', 'script'] as const),
-  ...(['continuation', 'continuationQuirk'] as const),
-] as const;
-
 const askedIn = (messages: readonly ChatMessage[]): JsonObject =>
   objectOr(messages.findLast(({ role }) => role === 'user')?.asked);
 
 /** How every engine behaves towards a prompt. */
-export const mannersOf = (messages: readonly ChatMessage[]): Behaviour => mannersIn(askedIn(messages), manners);
+export const mannersOf = (messages: readonly ChatMessage[]): Behaviour => mannersIn(askedIn(messages));
 
 /** The messages without their fault, where it strikes in another round. */
 function struck(messages: readonly ChatMessage[]): readonly ChatMessage[] {

@@ -1,5 +1,6 @@
 import type { Surface } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
+import type { BackendsLike } from './catalog.ts';
 import type { ClusterEvent, ClusterPlan } from './cluster/cluster-events.ts';
 import type { DiskTrouble } from './disk.ts';
 
@@ -167,6 +168,8 @@ export interface WorldPlan {
   readonly storeMs?: number;
   /** Requests that each endpoint takes at a time from a service. Absent: more than there are. */
   readonly endpointPlaces?: number;
+  /** Absent: one is of vLLM, the other of SGLang. */
+  readonly backends?: BackendsLike;
   /** How long rows are kept. Absent: longer than the world lasts. */
   readonly retentionHours?: number;
   /** Absent: the services follow no cluster. */

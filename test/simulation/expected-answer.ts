@@ -1,11 +1,12 @@
 import type { Surface } from '../../src/core/dialect.ts';
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
-import { parseBehaviour } from '../programmable-engine/behaviour.ts';
+import { type Behaviour, parseBehaviour } from '../programmable-engine/behaviour.ts';
 import { readMessages } from '../programmable-engine/chat-message.ts';
 import { readChatRequest } from '../programmable-engine/chat-request.ts';
 import { choiceTokens, prepareAnswer } from '../programmable-engine/prepared-answer.ts';
 import { createPromptMemory } from '../programmable-engine/prompt-memory.ts';
 import type { RequestEvent } from './events.ts';
+import { mannersIn } from './heard-rounds.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
 import { canary, scriptOf } from './searches.ts';
 
@@ -148,9 +149,9 @@ export interface ExpectedAnswer {
 /** The answer that every engine gives to a request without web search, as long as it is not broken. */
 export function expectedAnswer(event: RequestEvent): ExpectedAnswer {
   const { maxTokens = 4096 } = event;
-  const asChat = chatBody(event.surface === 'messages' ? { ...event, maxTokens } : event);
+  const asChat = { ...chatBody(event.surface === 'messages' ? { ...event, maxTokens } : event), ...event.fields };
   const messages = readMessages(asChat['messages']);
-  const behaviour = parseBehaviour(manners(event));
+  const behaviour: Behaviour = { ...mannersIn({ ...event.directive }), ...parseBehaviour(manners(event)) };
   const answer = prepareAnswer(readChatRequest(asChat, messages, behaviour), {
     ...{ behaviour, contextLength: 8192, memory: createPromptMemory(), idPrefix: '', serial: 0, created: 0 },
   });

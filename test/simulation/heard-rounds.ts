@@ -66,5 +66,14 @@ export function createRoundLog(mannersOf: (messages: readonly ChatMessage[]) => 
   };
 }
 
-export const mannersIn = (asked: JsonObject, names: readonly string[]): Behaviour =>
-  parseBehaviour(Object.fromEntries(names.flatMap((name) => (name in asked ? [[name, asked[name]]] : []))));
+/** How every engine answers a request. What else its directive has is for the engine that `on` names. */
+export const manners = [
+  ...(['words', 'content', 'contents', 'unicode', 'refusal', 'jsonSpaces', 'script'] as const),
+  ...(['reasoningWords', 'reasoning', 'reasoningField', 'reasoningChunks'] as const),
+  ...(['callTools', 'toolPreamble', 'toolQuirk'] as const),
+  ...(['deltaTokens', 'deltaChars', 'eventsPerWrite'] as const),
+  ...(['usage', 'usageWhere', 'continuousUsage', 'continuation', 'continuationQuirk'] as const),
+] as const;
+
+export const mannersIn = (asked: JsonObject): Behaviour =>
+  parseBehaviour(Object.fromEntries(manners.flatMap((name) => (name in asked ? [[name, asked[name]]] : []))));

@@ -82,6 +82,7 @@ function takeDelta(choices: Map<number, ReceivedChoice>, one: JsonObject): void 
   if (delta['role'] !== undefined) choice.roles += 1;
   choice.text += stringOr(delta['content'], '');
   choice.reasoning += stringOr(delta['reasoning_content'], '');
+  choice.refusal += stringOr(delta['refusal'], '');
   for (const each of Array.isArray(delta['tool_calls']) ? delta['tool_calls'] : []) {
     const call = objectOr(each);
     const at = Number(call['index'] ?? 0);
@@ -107,6 +108,7 @@ function readChatJson(body: string, hasEnded: boolean): ReceivedAnswer {
     const choice = newChoice();
     choice.text = stringOr(said['content'], '');
     choice.reasoning = stringOr(said['reasoning_content'], '');
+    choice.refusal = stringOr(said['refusal'], '');
     for (const [at, each] of (Array.isArray(said['tool_calls']) ? said['tool_calls'] : []).entries()) {
       const called = objectOr(objectOr(each)['function']);
       choice.calls.set(at, { name: stringOr(called['name'], ''), arguments: stringOr(called['arguments'], '') });

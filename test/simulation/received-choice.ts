@@ -3,6 +3,8 @@ import { arrayOr, type JsonObject, objectOr } from '../programmable-engine/json-
 export interface ReceivedChoice {
   text: string;
   reasoning: string;
+  /** Where the surface has a field for it. */
+  refusal: string;
   calls: Map<number, { name: string; arguments: string }>;
   roles: number;
   finishes: number;
@@ -36,7 +38,7 @@ export interface ReceivedSearch {
 }
 
 export const newChoice = (): ReceivedChoice => ({
-  ...{ text: '', reasoning: '', calls: new Map(), roles: 0, finishes: 0, finish: undefined },
+  ...{ text: '', reasoning: '', refusal: '', calls: new Map(), roles: 0, finishes: 0, finish: undefined },
 });
 
 export const nothing = (faults: readonly string[]): ReceivedAnswer => ({

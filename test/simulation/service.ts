@@ -35,9 +35,10 @@ import { searxng } from '../../src/gateway/web-search/providers/searxng.ts';
 import { createSeal } from '../../src/gateway/web-search/seal/seal.ts';
 import { parseKeys } from '../../src/gateway/web-search/seal/key-ring.ts';
 import type { Chance } from '../programmable-engine/chance.ts';
-import { noTokenizers, uncounted } from '../support/uncounted.ts';
+import { uncounted } from '../support/uncounted.ts';
 import { writeAttemptLog } from '../../src/telemetry/core/attempt-log.ts';
 import { recordStory } from '../support/record-story.ts';
+import { tokenizersOf } from './catalog.ts';
 import type { SeenAttempt } from './check-attempts.ts';
 import type { Disk } from './disk.ts';
 import type { Death, WorldPlan } from './events.ts';
@@ -59,7 +60,7 @@ export interface ServiceOptions {
   /** Undefined: limits are in memory. */
   readonly valkey: SimulatedValkey | undefined;
   readonly replicas: number;
-  readonly plan: Pick<WorldPlan, 'responses' | 'storeMs' | 'retentionHours' | 'endpointPlaces'>;
+  readonly plan: Pick<WorldPlan, 'responses' | 'storeMs' | 'retentionHours' | 'endpointPlaces' | 'backends'>;
   readonly snapshot: Snapshot;
   readonly endpoints: Endpoints;
   readonly limitsModel: LimitsModel;
@@ -169,7 +170,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       health: watchPlaces(health, places, options.limitsModel.violate),
       limits: options.limitsModel.watch(limits, program.onDeath),
       gate: createAddressGate({ clock }),
-      tokenizers: noTokenizers,
+      tokenizers: tokenizersOf(plan.backends),
       surfaces: servedSurfaces({ WEIR_RESPONSES: plan.responses ? 'stateless' : 'off' }),
       ...{ search, traces: seal },
       idleMs: 30_000,

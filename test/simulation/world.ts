@@ -84,8 +84,8 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   let lockedUntil = 0;
   let catalogBackends: ('a' | 'b')[] = ['a', 'b'];
   const catalogs: [MadeCatalog, ...MadeCatalog[]] = [{ atMs: 0, factor: 1, window: windows.usual }];
-  const { endpointPlaces: places } = plan;
-  let catalog = snapshotWith(catalogBackends, { ...catalogs[0], version: 'v0', places });
+  const { endpointPlaces: places, backends: like } = plan;
+  let catalog = snapshotWith(catalogBackends, { ...catalogs[0], version: 'v0', places, like });
   let isPowerOff = false;
   const isLocked = (): boolean => scheduler.now() < lockedUntil;
   const operator = createOperator({ plan, scheduler, disk, store: database, isLocked });
@@ -205,7 +205,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
 
   function swapCatalog(changes: Partial<MadeCatalog> = {}): void {
     const made = { ...(catalogs.at(-1) ?? catalogs[0]), ...changes, atMs: scheduler.now() };
-    catalog = snapshotWith(catalogBackends, { ...made, version: `v${catalogs.push(made) - 1}`, places });
+    catalog = snapshotWith(catalogBackends, { ...made, version: `v${catalogs.push(made) - 1}`, places, like });
     for (const service of [...services, ...leaving]) {
       const take = (): void => service?.follow(catalog);
       service?.program.deliver(chance() * 400, take);
