@@ -236,14 +236,14 @@ const annotationsOf = ({ name, summary }: Alert): object => ({
   runbook_url: `docs/runbooks.md#${name.toLowerCase()}`,
 });
 
-/** The groups of a rules file of Prometheus. */
-export function ruleGroups(): object {
+/** The groups of a rules file of Prometheus, with these alerts. */
+export function ruleGroups(ruled: readonly Alert[] = alerts): object {
   return {
     groups: [
       { name: 'weir-recordings', rules: recordings },
       {
         name: 'weir-alerts',
-        rules: alerts.map((alert) => ({
+        rules: ruled.map((alert) => ({
           ...{ alert: alert.name, expr: exprOf(alert), for: alert.for, labels: { severity: alert.severity } },
           annotations: annotationsOf(alert),
         })),

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { ruleGroups } from '../../../../scripts/monitoring/alerts.ts';
+import { type Alert, alerts, ruleGroups } from '../../../../scripts/monitoring/alerts.ts';
 import { findPrometheus } from '../../../support/find-prometheus.ts';
 import { freePort } from '../../../support/free-port.ts';
 import { untilHolds } from '../../../support/until-holds.ts';
@@ -30,17 +30,24 @@ export interface TestPrometheus {
   readonly close: () => Promise<void>;
 }
 
+/** Thresholds in place of those of the rules, by the name of the alert. */
+type Thresholds = Readonly<Record<string, number>>;
+
 /**
- * Starts one. What takes minutes by design shows within seconds here: no alert has to be so for a time. `promtool test rules` has the
- * real times.
+ * Starts one. What takes minutes by design shows within seconds here: no alert has to be so for a time, and a threshold can be lower.
+ * `promtool test rules` has the real times and thresholds (`rule-cases.ts`).
  */
-export async function startPrometheus(): Promise<TestPrometheus> {
+export async function startPrometheus(lower: Thresholds = {}): Promise<TestPrometheus> {
+  const lowered = (alert: Alert): Alert => {
+    const threshold = lower[alert.name];
+    return threshold === undefined ? alert : { ...alert, threshold };
+  };
   const { prometheus } = await findPrometheus();
   const folder = mkdtempSync(join(tmpdir(), 'weir-prometheus-'));
   const file = (name: string): string => join(folder, name);
   writeFileSync(
     file('rules.yaml'),
-    stringify(JSON.parse(JSON.stringify(ruleGroups()).replaceAll(/"for":"\w+"/g, '"for":"0s"'))),
+    stringify(JSON.parse(JSON.stringify(ruleGroups(alerts.map(lowered))).replaceAll(/"for":"\w+"/g, '"for":"0s"'))),
   );
   for (const name of ['targets.json', 'portal.json']) writeFileSync(file(name), '[]');
   writeFileSync(file('portal-token'), 'none');
