@@ -13,11 +13,13 @@ import { databaseOfThisFile } from '../support/sample-database.ts';
 
 const server = inject('postgres') ?? '';
 const requests = 260;
+/** The server makes a world twenty times slower: new worlds are SQLite's task (test/house/new-simulations.test.ts). */
+const newWorlds = 2;
 
 it('keeps its promises in worlds that no one has seen', { timeout: 300_000 }, async () => {
   const database = onPostgres(await databaseOfThisFile(server));
   const first = randomInt(2 ** 31);
-  for (let seed = first; seed < first + 6; seed += 1) {
+  for (let seed = first; seed < first + newWorlds; seed += 1) {
     // `npm run simulate -- --seed SEED --requests 260 --postgres URL` shows the same world again.
     const { violations } = await runWorld(makePlan(seed, requests), database);
     expect({ seed, violations }).toEqual({ seed, violations: [] });
@@ -34,6 +36,6 @@ it.each(globSync('*.json', { cwd: folder }))('keeps its promises in %s', { timeo
 
 it('gives the same log for the same seed', { timeout: 120_000 }, async () => {
   const database = onPostgres(await databaseOfThisFile(server));
-  const plan = makePlan(7, requests);
+  const plan = makePlan(7, requests / 4);
   expect(await runWorld(plan, database)).toEqual(await runWorld(plan, database));
 });
