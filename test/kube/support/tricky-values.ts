@@ -5,6 +5,8 @@ type Path = readonly (string | number)[];
 /** One object of a kind with one field changed: what was changed, for the reader of a failure, and the spec it makes. */
 export interface Variant {
   readonly about: string;
+  /** Where the field is. */
+  readonly path: Path;
   readonly spec: unknown;
 }
 
@@ -129,8 +131,8 @@ function* candidates(schema: OpenApiSchema): Generator<unknown> {
 export function* variants(schema: OpenApiSchema, full: unknown): Generator<Variant> {
   for (const [path, at] of places(schema, full, [])) {
     for (const value of candidates(at))
-      yield { about: `${path.join('.')} = ${show(value)}`, spec: put(full, path, value) };
-    if (at.properties) yield { about: `${path.join('.')}.unknown`, spec: put(full, [...path, 'unknown'], 1) };
+      yield { about: `${path.join('.')} = ${show(value)}`, path, spec: put(full, path, value) };
+    if (at.properties) yield { about: `${path.join('.')}.unknown`, path, spec: put(full, [...path, 'unknown'], 1) };
   }
 }
 
