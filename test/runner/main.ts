@@ -6,7 +6,16 @@ import { delimiter, dirname, join, relative } from 'node:path';
 import { messageOf } from '../../src/core/failure.ts';
 import { compileCache } from '../support/program-environment.ts';
 import { type GroupEnd, runGroup } from './run-group.ts';
-import { type Build, chooseSteps, type Part, type Step, type Suite, type VitestStep } from './steps.ts';
+import {
+  atOnce,
+  type Build,
+  chooseSteps,
+  type Command,
+  type Part,
+  type Step,
+  type Suite,
+  type VitestStep,
+} from './steps.ts';
 import {
   add,
   failedFiles,
@@ -69,8 +78,14 @@ async function makeBuilds(names: ReadonlySet<Build>): Promise<readonly Build[]> 
   return failed;
 }
 
-async function runCommand(name: string, command: readonly string[]): Promise<Tally> {
-  const { code } = await runGroup({ command, limits: limits.command, environment, signal });
+/** Commands at once: few of them use both cores for long. */
+const commandsAtOnce = 2;
+
+/** Its output comes as a whole when it has ended: two commands at once would mix theirs. */
+async function runCommand({ name, command }: Command): Promise<Tally> {
+  const logFile = join(reports, `${name.replaceAll(' ', '-')}.log`);
+  const { code } = await runGroup({ command, limits: limits.command, environment, logFile, signal });
+  say(`\n${name}:\n${readFileSync(logFile, 'utf8')}`);
   if (code === 0) return onePassed;
   say(`${name} failed (${code})`);
   return oneFailed;
@@ -192,11 +207,11 @@ async function main(steps: readonly Step[]): Promise<Tally> {
   const table: string[] = [];
   const left: string[] = [];
   let sum = nothing;
+  let begun = 0;
   const line = (name: string, tally: Tally, time: string): void =>
     void table.push(`${name.padEnd(40)} ${lastLine(tally).padEnd(34)} ${time}`);
 
-  for (const [index, step] of steps.entries()) {
-    if (signal.aborted) break;
+  async function runStep(step: Step): Promise<void> {
     const failed = step.kind === 'vitest' && step.suites.some(({ needs }) => needs !== undefined) ? await builds : [];
     // The tests of a suite whose build failed would only repeat the same failure.
     const isLeftOut = ({ needs }: Suite): boolean => needs !== undefined && failed.includes(needs);
@@ -204,16 +219,23 @@ async function main(steps: readonly Step[]): Promise<Tally> {
     for (const { name, needs } of suites.filter(isLeftOut)) {
       left.push(`${name}: left out, because the build of the ${needs} failed`);
     }
-    if (step.kind === 'vitest' && suites.every(isLeftOut)) continue;
+    if (step.kind === 'vitest' && suites.every(isLeftOut)) return;
     const startedMs = performance.now();
-    say(`\n── step ${index + 1} of ${steps.length}, ${minutes(startedMs)} min: ${step.name} ${'─'.repeat(60)}`);
+    say(`\n── step ${(begun += 1)} of ${steps.length}, ${minutes(startedMs)} min: ${step.name} ${'─'.repeat(60)}`);
     const run =
       step.kind === 'command'
-        ? runCommand(step.name, step.command)
+        ? runCommand(step)
         : runSuites({ ...step, suites: suites.filter((suite) => !isLeftOut(suite)) });
     const tally = await run;
     sum = add(sum, tally);
     line(step.name, tally, `${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
+  }
+  for (const group of atOnce(steps)) {
+    const waiting = group.values();
+    const lane = async (): Promise<void> => {
+      for (const step of waiting) if (!signal.aborted) await runStep(step);
+    };
+    await Promise.all(Array.from({ length: commandsAtOnce }, lane));
   }
   for (const name of needed) {
     const built = (await builds).includes(name) ? oneFailed : onePassed;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseSteps } from './steps.ts';
+import { atOnce, chooseSteps } from './steps.ts';
 
 const namesOf = (...words: readonly string[]): readonly string[] => chooseSteps(words).map(({ name }) => name);
 const partsOf = (...words: readonly string[]): readonly unknown[] =>
@@ -7,7 +7,7 @@ const partsOf = (...words: readonly string[]): readonly unknown[] =>
 const checks = ['format', 'lint', 'types', 'types of the pages', 'dead exports', 'generated files'];
 
 test('without a word come the checks and the short part of the tests, which needs no build', () => {
-  expect(namesOf()).toEqual([...checks, 'unit', 'simulation', 'promises, with real parts']);
+  expect(namesOf()).toEqual(['simulation', ...checks, 'unit', 'promises, with real parts']);
   expect(partsOf()).toEqual([
     ['unit', 'short'],
     ['promises, with real parts', 'short'],
@@ -36,6 +36,16 @@ test('vllm runs when it is named, and only then', () => {
 
 test('a check runs no other program', () => {
   expect(namesOf('check')).toEqual([...checks, 'unit']);
+});
+
+test('commands run side by side, the longest one first, and each run of vitest by itself', () => {
+  const groups = atOnce(chooseSteps(['all'])).map((group) => group.map(({ name }) => name));
+  expect(groups).toEqual([
+    ['simulation', ...checks],
+    ...namesOf('all')
+      .slice(7)
+      .map((name) => [name]),
+  ]);
 });
 
 test('names pick their steps once, in the order of the table', () => {

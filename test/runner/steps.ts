@@ -48,7 +48,7 @@ const check: readonly (Command | Suite)[] = [
   unit,
 ];
 
-/** Some 20 s. The same seeds each time, so that a failure is the change's. */
+/** The longest of the commands. The same seeds each time, so that a failure is the change's. */
 const simulation: Command = {
   kind: 'command',
   name: 'simulation',
@@ -90,16 +90,27 @@ export function chooseSteps(words: readonly string[]): readonly Step[] {
   const known = ['all', 'check', ...check.map(({ name }) => name), ...runs.flat().map(({ name }) => name)];
   const unknown = words.find((word) => !known.includes(word));
   if (unknown !== undefined) throw new Error(`no step is called "${unknown}"; there are: ${known.join(', ')}`);
-  if (words.length === 0) return [...checkSteps(check, 'short'), simulation, realParts];
+  if (words.length === 0) return [simulation, ...checkSteps(check, 'short'), realParts];
   if (words.includes('all')) {
     const rest = suitesOfAll.flatMap((suites) => stepOf(suites, 'rest'));
-    return [...checkSteps(check, 'every'), simulation, realParts, ...rest];
+    return [simulation, ...checkSteps(check, 'every'), realParts, ...rest];
   }
   const isChosen = ({ name }: Command | Suite): boolean => words.includes(name);
   return [
     ...checkSteps(words.includes('check') ? check : check.filter(isChosen), 'every'),
     ...runs.flatMap((suites) => stepOf(suites.filter(isChosen), 'every')),
   ];
+}
+
+/** Commands that follow each other may run side by side. A run of vitest has the machine alone. */
+export function atOnce(steps: readonly Step[]): readonly (readonly Step[])[] {
+  const groups: Step[][] = [];
+  for (const step of steps) {
+    const last = groups.at(-1);
+    if (step.kind === 'command' && last?.at(-1)?.kind === 'command') last.push(step);
+    else groups.push([step]);
+  }
+  return groups;
 }
 
 const checkSteps = (steps: readonly (Command | Suite)[], part: Part): readonly Step[] =>
