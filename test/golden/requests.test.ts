@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { type Continuation, continuationMarks } from '../../src/core/capability.ts';
 import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import { readRequest } from '../../src/gateway/dialects/chat/read-request.ts';
@@ -20,14 +21,14 @@ const rows = folder.cases('.json').flatMap((name) => engineNames.map((engine) =>
 const reasoning = { mode: 'Optional', efforts: ['low', 'medium', 'high', 'max'] } as const;
 
 /** What the engine gets, or the refusal when it cannot serve the request at all. */
-function answered(name: string, engine: EngineName): string | Failure {
+function answered(name: string, engine: EngineName, continuation?: Continuation): string | Failure {
   const request = readRequest(JSON.parse(readFileSync(folder.path(`${name}.json`), 'utf8')));
   const route = routeOf('a');
   const model = modelOf([{ ...route, backend: { ...route.backend, engine } }], { reasoning });
   try {
     const [candidate] = eligibleRoutes(request, model, capabilitiesOf);
     if (candidate === undefined) throw new Error('neither a route nor a refusal');
-    return writeRequest(request, candidate.target);
+    return writeRequest(request, { ...candidate.target, continuation });
   } catch (error) {
     if (error instanceof Failure) return error;
     throw error;
@@ -35,8 +36,8 @@ function answered(name: string, engine: EngineName): string | Failure {
 }
 
 /** The body an engine gets; undefined when it gets none. */
-function bodyOf(name: string, engine: EngineName): Record<string, unknown> | undefined {
-  const text = answered(name, engine);
+function bodyOf(name: string, engine: EngineName, continuation?: Continuation): Record<string, unknown> | undefined {
+  const text = answered(name, engine, continuation);
   return typeof text === 'string' ? (JSON.parse(text) as Record<string, unknown>) : undefined;
 }
 
@@ -65,6 +66,33 @@ describe('what engines are asked', () => {
   it.each(rows)('%s for %s asks for usage on a stream only, for that is an error elsewhere', (name, engine) => {
     const body = bodyOf(name, engine) ?? {};
     expect('stream_options' in body && body['stream'] !== true).toBe(false);
+  });
+});
+
+/** Fields in which a request to go on may differ from the first one: its end, how many choices, and what is left of the cap. */
+const changing = ['messages', 'n', 'continue_final_message', 'add_generation_prompt', 'max_tokens', 'max_completion_tokens'];
+
+const others = (body: Record<string, unknown>): unknown => Object.fromEntries(Object.entries(body).filter(([field]) => !changing.includes(field)));
+
+describe('an engine that goes on with an answer', () => {
+  it.each(rows)('is asked the same, and the partial turn behind it: %s for %s', (name, engine) => {
+    const first = bodyOf(name, engine);
+    if (first === undefined) return;
+    for (const mark of continuationMarks) {
+      const next = bodyOf(name, engine, { partial: { mark, text: 'Down the river' } }) ?? {};
+      expect(others(next), mark).toEqual(others(first));
+      const messages = next['messages'] as readonly Record<string, unknown>[];
+      expect(messages.slice(0, -1), mark).toEqual(first['messages']);
+      expect(messages.at(-1), mark).toMatchObject({ role: 'assistant', content: 'Down the river' });
+    }
+  });
+
+  it.each(rows)('may have less than the cap, and never more: %s for %s', (name, engine) => {
+    const first = bodyOf(name, engine);
+    if (first === undefined) return;
+    const next = bodyOf(name, engine, { maxOutputTokens: 7 }) ?? {};
+    expect(others(next)).toEqual(others(first));
+    expect([next['max_tokens'], next['max_completion_tokens']]).toContain(7);
   });
 });
 
