@@ -15,14 +15,14 @@ function isWithin(levels: number, value: unknown): boolean {
 /** A JSON object that is passed on unread, and as the very object that was parsed: a tool's input. Its text may be kept. */
 export const jsonObject = z
   .custom<JsonObject>(isObject, 'Invalid input: expected an object')
-  .refine((value) => isWithin(maxDepth, value), `nested deeper than ${maxDepth} levels`);
+  .refine((value) => isWithin(maxDepth, value), { message: `nested deeper than ${maxDepth} levels`, abort: true });
 
 /** Longest chain of references in a caller's schema. */
 const maxReferences = 128;
 
 /** A JSON Schema, which is passed on unread. */
 export const jsonSchema = jsonObject.refine(
-  (value) => !isWithin(maxDepth, value) || hasShortChains(value, maxReferences),
+  (value) => hasShortChains(value, maxReferences),
   `refers from definition to definition more than ${maxReferences} times in a row`,
 );
 
