@@ -64,9 +64,16 @@ export interface OpenDatabase {
   readonly probe: () => Promise<void>;
   /**
    * Calls `changed` within a second after another process has changed accounts, if the database reports changes. SQLite
-   * always does. It also calls `confirmed` several times a second while nothing has changed.
+   * always does. It also calls `confirmed` several times a second while nothing has changed, once a second while `isQuiet`.
    */
-  readonly watch: (calls: { readonly changed: () => void; readonly confirmed: () => void }) => {
+  readonly watch: (calls: {
+    readonly changed: () => void;
+    readonly confirmed: () => void;
+    /** Whether nothing is asked of the store. Default: never. */
+    readonly isQuiet?: () => boolean;
+  }) => {
+    /** Call when the quiet ends: looks at once. Absent: the database reports changes by itself. */
+    readonly wake?: () => void;
     readonly stop: () => Promise<void>;
   };
   /**

@@ -50,6 +50,18 @@ it.each(['sqlite', 'postgres'] as const)('reads a key that nobody uses again aft
   expect(lookUps()).toEqual([]);
 });
 
+it.each([
+  [5_900, 'uses', []],
+  [6_100, 'reads again', ['hash']],
+])('%d ms after the last message, %s a key that was confirmed a second ago, on sqlite', async (ms, _, expected) => {
+  const { clock, store, reply, lookUps } = await rememberingStore('sqlite');
+  clock.advance(ms - 1_000);
+  reply({ kind: 'confirmed' });
+  clock.advance(1_000);
+  void store.findCredential('hash');
+  expect(lookUps()).toEqual(expected);
+});
+
 it('would use a key that was stopped in an outage if it was not read again', async () => {
   const { clock, store, reply, goDown } = await rememberingStore('postgres');
   reply({ kind: 'changed' });

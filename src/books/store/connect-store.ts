@@ -22,6 +22,9 @@ const commitEveryMs = 2;
 
 /** Not all changes are reported in time, so keys are read again. */
 const readAgainEveryMs = 300;
+const readInQuietMs = 1_000;
+/** Shorter than that of the store's thread (`worker-state.ts`). */
+const quietAfterMs = 6_000;
 /** After this time without a query, a query checks that PostgreSQL answers. SQLite needs no such query. */
 const lookEveryMs = 5_000;
 
@@ -101,7 +104,8 @@ export async function connectStore(
   const { queue, acknowledge } = createCommits({ post, time, onCommit: options.onCommit });
   const isDatabaseUp = (): boolean => facts.status.database === 'up';
   const ask = (hash: string): void => post({ kind: 'find', hashes: [hash] });
-  const credentials = createCredentials({ kind, time, isOpen, isDatabaseUp, ask });
+  const isQuiet = (): boolean => quietMs() >= quietAfterMs;
+  const credentials = createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, ask });
   const isUp = (): boolean => isOpen() && isDatabaseUp();
   const refusals = createRefusalCounter(time, { isUp, write: (rows) => post({ kind: 'refused', rows }) });
 
@@ -153,7 +157,9 @@ export async function connectStore(
     life.fail(reason);
   }
 
-  const stopReading = every(time, readAgainEveryMs, () => {
+  // PostgreSQL reports no confirmations, so its keys are read again in time also in quiet.
+  const waitMs = (): number => (kind === 'sqlite' && isQuiet() ? readInQuietMs : readAgainEveryMs);
+  const stopReading = every(time, waitMs, () => {
     if (!isOpen()) return;
     const hashes = credentials.takeOutdated();
     if (hashes.length > 0) post({ kind: isDatabaseUp() ? 'find' : 'find-again', hashes });

@@ -23,6 +23,8 @@ interface CredentialsOptions {
   readonly time: StoreTime;
   readonly isOpen: () => boolean;
   readonly isDatabaseUp: () => boolean;
+  /** Whether nothing was asked of the store's thread for a while, so that it may report changes only once a second. */
+  readonly isQuiet: () => boolean;
   /** Asks the store's thread for a key. */
   readonly ask: (hash: string) => void;
 }
@@ -33,14 +35,14 @@ const rememberedKeys = 50_000;
  * them only if no pooler is in between. So keys in use are read again in time, and every change takes effect within a
  * second.
  */
-const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
+const goodForMs = { sqlite: 5_000, postgres: 800, quiet: 800 } as const;
 const maxReadAgain = 5_000;
 /** Unused keys read again at a time. At this rate the service reads all remembered keys within 30 s. */
 const maxUnusedKeys = 500;
 /** How long a known key works while the database is down. An operator cannot suspend it in that time. */
 const downForMs = 30 * 60_000;
 
-export function createCredentials({ kind, time, isOpen, isDatabaseUp, ask }: CredentialsOptions): Credentials {
+export function createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, ask }: CredentialsOptions): Credentials {
   const cache = createCredentialCache(rememberedKeys);
   const lookUps = createLookUps(ask);
 
@@ -75,7 +77,7 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, ask }: Cre
     find: (keyHash) => {
       const known = cache.get(keyHash, moment());
       if (known === undefined) return lookUp(keyHash);
-      if (!known.isDoubted && isWithin(known, goodForMs[kind])) return known.credential;
+      if (!known.isDoubted && isWithin(known, goodForMs[isQuiet() ? 'quiet' : kind])) return known.credential;
       // The database is down, so it is not asked.
       if (!isDatabaseUp() && known.credential !== undefined && isWithin(known, downForMs)) return known.credential;
       return lookUp(keyHash);

@@ -22,6 +22,7 @@ import {
 import {
   databaseIfUp,
   goDown,
+  isQuiet,
   type LoopContext,
   type LoopState,
   newState,
@@ -72,6 +73,9 @@ export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   return {
     start: work,
     take: (request) => {
+      const wasQuiet = isQuiet(context);
+      state.tookAt = options.clock.elapsed();
+      if (wasQuiet) state.watching?.wake?.();
       add(state, request);
       void work();
     },

@@ -7,7 +7,7 @@ import { startUpkeep } from '../databases/upkeep-runner.ts';
 import { settleOrExplain } from '../ledger/settle-batch.ts';
 import { refuseOverdue, settleHeld, tryJournal } from './worker-hold.ts';
 import { advance, beginReplay, fateOf, findHashes, type Replay, rowsOf } from './worker-rules.ts';
-import { goDown, type LoopContext, setStatus } from './worker-state.ts';
+import { goDown, isQuiet, type LoopContext, setStatus } from './worker-state.ts';
 
 /**
  * One step of a recovery: opens or probes the database, and settles some rows of the journal. When the journal is empty, it
@@ -84,7 +84,11 @@ async function connect(context: LoopContext): Promise<OpenDatabase | undefined> 
   }
 }
 
-async function reach({ state, options: { open, reply } }: LoopContext): Promise<OpenDatabase> {
+async function reach(context: LoopContext): Promise<OpenDatabase> {
+  const {
+    state,
+    options: { open, reply },
+  } = context;
   if (state.database === undefined) {
     const database = await open();
     state.database = database;
@@ -93,6 +97,7 @@ async function reach({ state, options: { open, reply } }: LoopContext): Promise<
         state.changes += 1;
         reply({ kind: 'changed' });
       },
+      isQuiet: () => isQuiet(context),
       confirmed: () => state.status.database === 'up' && reply({ kind: 'confirmed' }),
     });
     return database;

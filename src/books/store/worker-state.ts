@@ -13,6 +13,11 @@ import { addReason, type HeldBatch, type Replay, statusOf } from './worker-rules
 
 /** Pause between two attempts to reach a database that is down. */
 const retryMs = 250;
+/** Without a request for this time, the store is quiet. Longer than a client believes it (`quietAfterMs` of connect-store.ts). */
+const quietAfterMs = 7_000;
+
+export const isQuiet = ({ state, options }: LoopContext): boolean =>
+  options.clock.elapsed() - state.tookAt >= quietAfterMs;
 
 export interface WorkerLoopOptions {
   /** Names this process among those that share the database. */
@@ -34,7 +39,9 @@ export interface LoopState {
   phase: 'open' | 'closing';
   /** Undefined until it was opened for the first time. */
   database: OpenDatabase | undefined;
-  watching: { readonly stop: () => Promise<void> } | undefined;
+  watching: ReturnType<OpenDatabase['watch']> | undefined;
+  /** When the last request came. */
+  tookAt: number;
   /** How many changes by other processes were reported. */
   changes: number;
   upkeep: UpkeepRunner | undefined;
@@ -79,6 +86,7 @@ export function newState(journal: Journal): LoopState {
     phase: 'open',
     database: undefined,
     watching: undefined,
+    tookAt: -Infinity,
     changes: 0,
     upkeep: undefined,
     status: {

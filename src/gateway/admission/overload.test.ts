@@ -255,6 +255,36 @@ describe('the watch over shedding', () => {
     expect(pass(500, 0.49)).toBe(false);
   });
 
+  it('looks four times as often once a request arrives, or while requests are shed', () => {
+    let looks = 0;
+    let isQuiet = true;
+    const counted = createShedWatch({
+      clock,
+      isQuiet: () => isQuiet,
+      shedShare: () => {
+        looks += 1;
+        return share;
+      },
+    });
+    const looksIn = (ms: number): number => {
+      const before = looks;
+      clock.advance(ms);
+      return looks - before;
+    };
+    share = 0;
+    expect(looksIn(20_000)).toBe(10);
+    share = 1;
+    expect(looksIn(2_000)).toBe(1);
+    expect(looksIn(5_000)).toBe(10);
+    expect(counted.isSheddingAll()).toBe(true);
+    share = 0;
+    clock.advance(2_500);
+    isQuiet = false;
+    clock.advance(2_000);
+    expect(looksIn(10_000)).toBe(20);
+    counted.close();
+  });
+
   it('reports no rush that is shorter, and none that lets some requests pass', () => {
     for (let rush = 0; rush < 10; rush += 1) {
       expect(pass(4_500, 1)).toBe(false);

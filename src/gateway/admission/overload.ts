@@ -227,9 +227,12 @@ interface ShedWatchOptions {
   readonly clock: Clock;
   /** Share of new requests that are refused now, from 0 to 1. */
   readonly shedShare: () => number;
+  /** Whether no request arrives, so that looks may be rarer. Default: never. */
+  readonly isQuiet?: () => boolean;
 }
 
 const lookEveryMs = 500;
+const lookInQuietMs = 2_000;
 const nearlyAll = 0.95;
 /** Long enough for a rush or a garbage collection to end, and for a load balancer to act. */
 const longMs = 5_000;
@@ -240,11 +243,12 @@ const enoughPass = 0.5;
  * Checks the share on a timer and not with each request. A replica that is not ready gets no requests, and its recovery
  * must still be noticed.
  */
-export function createShedWatch({ clock, shedShare }: ShedWatchOptions): ShedWatch {
+export function createShedWatch({ clock, shedShare, isQuiet = () => false }: ShedWatchOptions): ShedWatch {
   let since: number | undefined;
   let isSheddingAll = false;
 
-  const close = every(clock, lookEveryMs, () => {
+  const waitMs = (): number => (isQuiet() && since === undefined && !isSheddingAll ? lookInQuietMs : lookEveryMs);
+  const close = every(clock, waitMs, () => {
     const share = shedShare();
     if (share >= nearlyAll) {
       since ??= clock.elapsed();

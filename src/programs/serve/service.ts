@@ -104,7 +104,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     traceOf: tracing?.traceOf,
   });
   const extproc = await listenForEnvoy(envoy, requests.pipeline);
-  const shedWatch = createShedWatch({ clock: systemClock, shedShare: requests.refusedShare });
+  const shedWatch = createShedWatch({ clock: systemClock, shedShare: requests.refusedShare, isQuiet: load.isQuiet });
   const problems = await openProblems(settings, {
     ...{ number, figures, store, catalog, errors, refusedShare: requests.refusedShare, announce },
     ...{ clock: systemClock, admin: envoy.admin, servedAt, log: partsLog },

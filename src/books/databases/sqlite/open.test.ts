@@ -84,6 +84,24 @@ describe('an SQLite database', () => {
     expect(seen.indexOf('changed', before)).toBeLessThanOrEqual(before + 1);
   });
 
+  it('looks at once when the quiet ends', async () => {
+    const file = join(temporaryFolder(), 'weir.db');
+    const [ours, other] = [await open({ file, missing: 'create' }), await open({ file, missing: 'refuse' })];
+    const seen: string[] = [];
+    const watching = ours.watch({
+      changed: () => seen.push('changed'),
+      confirmed: () => seen.push('confirmed'),
+      isQuiet: () => true,
+    });
+    onTestFinished(watching.stop);
+    await other.queries
+      .insertInto('workspaces')
+      .values({ id: 'a', name: 'a', status: 'active', balance: 0n, max_in_flight: 1n, created_at: 0n })
+      .execute();
+    watching.wake?.();
+    expect(seen).toContain('changed');
+  });
+
   it('refuses a file that is no database, by its path, and leaves it alone', async () => {
     const file = join(temporaryFolder(), 'weir.db');
     writeFileSync(

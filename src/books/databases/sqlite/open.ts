@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { Kysely } from 'kysely';
 import { refusal } from '../../core/operator-refusals.ts';
-import { type Clock, every, waitFor } from '../../../core/clock.ts';
+import { type CancelTimer, type Clock, every, waitFor } from '../../../core/clock.ts';
 import {
   CannotOpen,
   type DatabaseErrorKind,
@@ -27,6 +27,7 @@ type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };
 const lockWaitMs = { service: 1_000, operator: 5_000 } as const;
 /** Short enough to see a change by another process within a second. */
 const pollMs = 250;
+const pollInQuietMs = 1_000;
 /** Pause between two attempts to switch to a write-ahead log. */
 const retryMs = 10;
 /** Primary result code for a lock that another connection holds. */
@@ -168,13 +169,13 @@ function classify(error: unknown): DatabaseErrorKind {
 /** Watches `data_version`, which commits of other connections change (https://sqlite.org/pragma.html#pragma_data_version). */
 function watch(
   database: SqliteConnection,
-  { changed, confirmed }: Parameters<OpenDatabase['watch']>[0],
+  { changed, confirmed, isQuiet = () => false }: Parameters<OpenDatabase['watch']>[0],
   clock: Clock,
 ): ReturnType<OpenDatabase['watch']> {
   const statement = database.prepare('pragma data_version');
   const version = (): number => Number(statement.get()?.['data_version']);
   let seen = version();
-  const stop = every(clock, pollMs, () => {
+  const look = (): void => {
     try {
       const now = version();
       if (now === seen) confirmed();
@@ -183,8 +184,17 @@ function watch(
     } catch {
       // Neither `changed` nor `confirmed` is called, and the next query reports the error.
     }
-  });
-  return { stop: async () => stop() };
+  };
+  const begin = (): CancelTimer => every(clock, () => (isQuiet() ? pollInQuietMs : pollMs), look);
+  let stop = begin();
+  return {
+    wake: () => {
+      stop();
+      look();
+      stop = begin();
+    },
+    stop: async () => stop(),
+  };
 }
 
 /** SQLite gives its `-wal` and `-shm` files the mode of the database file. */

@@ -27,6 +27,12 @@ export interface BootstrapOptions extends EdgeOptions {
 const grpcClientIdle = '86400s';
 
 /**
+ * By default each thread wakes ten times a second to show that it runs, and a thread looks at it five times. Envoy only counts
+ * the misses, and nobody reads them.
+ */
+const rareWatchdog = { miss_timeout: '10s', megamiss_timeout: '20s' };
+
+/**
  * Envoy's whole static configuration. Envoy gets the clusters of backends later, through the watched clusters file,
  * which must exist before Envoy starts. It gets their endpoints from the service. Throws when the run folder's path is
  * too long (see run-folder.ts).
@@ -59,6 +65,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
     bootstrap_extensions: [internalListeners],
     grpc_async_client_manager_config: { max_cached_entry_idle_duration: grpcClientIdle },
     overload_manager: overloadManager(options),
+    watchdogs: { main_thread_watchdog: rareWatchdog, worker_watchdog: rareWatchdog },
     dynamic_resources: {
       ads_config: endpointDiscovery,
       cds_config: {
