@@ -158,8 +158,8 @@ export const keyFields = {
 } as const satisfies AccountFields;
 export type KeyFields = typeof keyFields;
 
-/** A credential of a workspace, without its name. Only the SHA-256 of its text is stored. */
-export interface Key extends Omit<AccountValues<KeyFields>, 'name'> {
+/** A credential of a workspace. Only the SHA-256 of its text is stored. */
+export interface Key extends AccountValues<KeyFields> {
   readonly id: string;
   readonly workspaceId: string;
 }
@@ -192,7 +192,7 @@ export interface Credential {
   readonly workspace: Workspace;
   /**
    * The amount settled with the key in the current period of its budget (`periodStart` of
-   * src/books/accounts/budget-period.ts), for requests that started in that period. Settlements of other replicas can
+   * src/books/core/budget-period.ts), for requests that started in that period. Settlements of other replicas can
    * be up to a second late. 0 when a period begins, and for a key without a budget.
    */
   readonly spent: Money;

@@ -1,6 +1,6 @@
 import type { Money } from '../../src/core/money.ts';
 import type { BudgetPeriod } from '../../src/core/account.ts';
-import { periodStart } from '../../src/books/accounts/budget-period.ts';
+import { periodStart } from '../../src/books/core/budget-period.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
 
 /** A row, as far as it counts against the budget of its key. */

@@ -1,7 +1,7 @@
 import type { BudgetPeriod } from '../../src/core/account.ts';
 import type { Money } from '../../src/core/money.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
-import { periodStart } from '../../src/books/accounts/budget-period.ts';
+import { periodStart } from '../../src/books/core/budget-period.ts';
 import { tagBudgets, tagsOf } from './accounts.ts';
 import type { Call } from './caller.ts';
 import { pastFunds } from './check-budget.ts';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { AccountFigures, KeyFigures, WorkspaceFigures } from '../core/declared-account.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
-import { periodEnd, periodStart } from './budget-period.ts';
+import { periodEnd, periodStart } from '../core/budget-period.ts';
 import { spentBy } from './find-credentials.ts';
 
 /** The figures of workspaces and keys that their objects show. Reads one row for each day of spending in a period. */

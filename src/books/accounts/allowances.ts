@@ -4,7 +4,7 @@ import type { Money } from '../../core/money.ts';
 import { tagText } from '../../core/tags.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
 import { periodMs } from '../ledger/usage-rollup.ts';
-import { periodEnd, periodStart } from './budget-period.ts';
+import { periodEnd, periodStart } from '../core/budget-period.ts';
 import { budgetSpending } from './budget-spending.ts';
 import { tagObjectId } from './thresholds.ts';
 

@@ -1,7 +1,7 @@
 import type { Kysely, SelectQueryBuilder, Transaction } from 'kysely';
 import type { Money } from '../../core/money.ts';
 import type { Schema } from '../databases/schema.ts';
-import { periodEnd, periodStart } from './budget-period.ts';
+import { periodEnd, periodStart } from '../core/budget-period.ts';
 import { findKey } from './keys.ts';
 
 /** Spending that counts against the budget of a key, by day. */

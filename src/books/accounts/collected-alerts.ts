@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Transaction } from 'kysely';
 import { listBounds } from '../../core/limits.ts';
 import type { Schema } from '../databases/schema.ts';
-import { dayStart } from './budget-period.ts';
+import { dayStart } from '../core/budget-period.ts';
 
 // A person can make keys and thresholds at no cost. So a workspace has a bound of messages for single alerts in a UTC day,
 // and those beyond it are in one message for each hour.

@@ -1,5 +1,5 @@
 import type { BudgetPeriod, Credential, Key, TagBudget, Workspace } from '../../core/account.ts';
-import { periodEnd, periodStart } from './budget-period.ts';
+import { periodEnd, periodStart } from '../core/budget-period.ts';
 import type { Money } from '../../core/money.ts';
 import type { Spending, SpendingOnTag } from '../ledger/settle-batch.ts';
 import { Failure } from '../../core/failure.ts';

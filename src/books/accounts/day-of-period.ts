@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { BudgetPeriod } from '../../core/account.ts';
-import { periodEnd, periodStart } from './budget-period.ts';
+import { periodEnd, periodStart } from '../core/budget-period.ts';
 
 interface DayOfPeriod {
   /** Column of the day. */

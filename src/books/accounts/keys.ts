@@ -1,6 +1,5 @@
 import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool, type Transaction } from 'kysely';
-import type { AccountValues } from '../../core/account-field.ts';
-import { type Key, type KeyFields, keyFields, type Workspace } from '../../core/account.ts';
+import { type Key, keyFields, type Workspace } from '../../core/account.ts';
 import {
   type Actor,
   type AuditAction,
@@ -233,7 +232,7 @@ export async function recordKey(
 }
 
 /** Reads a key from its row. */
-export function keyOf(row: Selectable<Schema['keys']>): Key & AccountValues<KeyFields> {
+export function keyOf(row: Selectable<Schema['keys']>): Key {
   return { id: row.id, workspaceId: row.workspace_id, ...fieldsOfRow(keyFields, row) };
 }
 

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Money } from '../../core/money.ts';
 import type { KeyMoney, MoneyFigures, WorkspaceMoney } from '../core/money-figures.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
-import { dayStart, periodEnd } from './budget-period.ts';
+import { dayStart, periodEnd } from '../core/budget-period.ts';
 import { spentBy } from './find-credentials.ts';
 
 const dayMs = 86_400_000;

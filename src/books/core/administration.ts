@@ -153,7 +153,7 @@ export type CreditRecord = AccountValues<typeof creditFields>;
 export type Budget = NonNullable<Key['budget']>;
 
 /** A key as an operator sees it, without its text, which is not stored. */
-export interface KeyRecord extends Key, AccountValues<KeyFields> {
+export interface KeyRecord extends Key {
   readonly workspaceName: string;
   /** The first characters of its text; undefined for keys of versions that did not keep them. */
   readonly prefix: string | undefined;

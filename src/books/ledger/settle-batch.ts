@@ -1,4 +1,4 @@
-import { dayStart } from '../accounts/budget-period.ts';
+import { dayStart } from '../core/budget-period.ts';
 import { droppedBefore, keptSince } from './kept-since.ts';
 import type { Money } from '../../core/money.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
