@@ -7,8 +7,24 @@ export const answerPaths: Readonly<Record<Surface, string>> = {
   responses: '/v1/responses',
 };
 
+/** Paths that an operator may switch on (docs/reference/api.md §4.4). */
+export const furtherPaths = { key: '/v1/key', countTokens: '/v1/messages/count_tokens' } as const;
+
+/** The path of an entry of the list of models. Ids have slashes, which may be escaped. */
+export const modelPath = /^\/v1\/models\/(.+)$/;
+
 /** The surfaces that every deployment serves. */
 export const usualSurfaces = ['chat', 'messages'] as const satisfies readonly Surface[];
+
+/** Whether the further paths are served. `with-balance`: a key also gets the balance of its workspace. */
+export const furtherPathsModes = ['off', 'on', 'with-balance'] as const;
+
+/** What a deployment serves, besides the list of models and the liveness check. */
+export interface ServedApi {
+  readonly surfaces: readonly Surface[];
+  /** Absent: they are off. */
+  readonly furtherPaths?: (typeof furtherPathsModes)[number] | undefined;
+}
 
 /** The surfaces that a deployment serves. */
 export const servedSurfaces = ({
@@ -17,10 +33,14 @@ export const servedSurfaces = ({
   readonly WEIR_RESPONSES: 'off' | 'stateless';
 }): readonly Surface[] => (WEIR_RESPONSES === 'off' ? usualSurfaces : surfaces);
 
+export const hasFurtherPaths = ({ furtherPaths: mode = 'off' }: ServedApi): boolean => mode !== 'off';
+
 /** The message for a path and method that the API does not have. It lists everything that it has. */
-export function nothingAt(asked: string, served: readonly Surface[]): string {
-  const paths = served.map((surface) => `POST ${answerPaths[surface]}`).join(', ');
-  return `There is nothing at ${asked}. The API has ${paths}, GET /v1/models and GET /healthz.`;
+export function nothingAt(asked: string, served: ServedApi): string {
+  const paths = served.surfaces.map((surface) => `POST ${answerPaths[surface]}`);
+  const further = [`POST ${furtherPaths.countTokens}`, `GET ${furtherPaths.key}`, 'GET /v1/models/{id}'];
+  const all = [...paths, ...(hasFurtherPaths(served) ? further : []), 'GET /v1/models'].join(', ');
+  return `There is nothing at ${asked}. The API has ${all} and GET /healthz.`;
 }
 
 /** Longest path that a message repeats whole, characters. */

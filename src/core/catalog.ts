@@ -10,6 +10,7 @@ import type {
 import type { EndpointSource, HostPort } from './endpoint.ts';
 import { type EngineName, providerEngines } from './engine-name.ts';
 import type { Headers } from './headers.ts';
+import type { ModelPatterns } from './model-patterns.ts';
 import type { Prices } from './money.ts';
 import type { ParameterName, Sampling } from './parameters.ts';
 import type { ReasoningAsk, ReasoningEffort } from './request.ts';
@@ -173,6 +174,14 @@ export interface Snapshot {
 /** The model with this id or alias, in lower case. */
 export function modelNamed({ models, aliases }: Pick<Snapshot, 'models' | 'aliases'>, name: string): Model | undefined {
   return models.get(name) ?? models.get(aliases.get(name) ?? '');
+}
+
+/** The models that callers see. */
+export interface ModelList {
+  /** The body of `GET /v1/models`, with only the models that a key may call. Undefined: all. */
+  readonly modelList: (models: ModelPatterns | undefined) => string;
+  /** One entry of that list, as JSON. Undefined: the list does not have it. */
+  readonly modelEntry: (id: string, models: ModelPatterns | undefined) => string | undefined;
 }
 
 /** One object as its source delivered it, before validation. */

@@ -54,6 +54,8 @@ export interface ReadOptions {
   readonly traces?: TraceSeal | undefined;
   /** Keeps the accounting lines that clients write into the prompt. */
   readonly keepsBillingLines?: boolean | undefined;
+  /** The prompt is only counted: the body needs no output cap. */
+  readonly isCount?: boolean | undefined;
 }
 
 /** A deployment's options for writing answers. */

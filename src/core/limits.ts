@@ -82,6 +82,8 @@ export interface LimitsAsk {
   /** Requests that the workspace may have under way. */
   readonly maxInFlight: number;
   readonly funds: Funds;
+  /** The request costs nothing: no fund refuses it. */
+  readonly isFree?: true | undefined;
 }
 
 /** The requests in progress when a request is checked. */
@@ -106,7 +108,7 @@ export type LimitName = (typeof limitNames)[number];
 export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
   if (!hasToken(load.fullInMs, ask)) return 'rate';
   if (load.inFlight >= ask.maxInFlight) return 'concurrency';
-  return shortOf(ask, ask.funds, load);
+  return ask.isFree ? undefined : shortOf(ask, ask.funds, load);
 }
 
 /**

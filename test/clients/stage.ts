@@ -37,7 +37,7 @@ export async function openStage(behaviours: Readonly<Record<string, BehaviourInp
   const catalog = [backendManifest('backend-of-test-0', engine), ...manifests].join('');
   const weir = await startWeir({
     ...{ engines: [engine], unlimited: true, manifests: { 'catalog.yaml': catalog } },
-    env: { WEIR_RESPONSES: 'stateless' },
+    env: { WEIR_RESPONSES: 'stateless', WEIR_FURTHER_PATHS: 'on' },
     secrets: models.map(({ id }) => id),
   });
   return {

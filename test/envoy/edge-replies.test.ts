@@ -124,6 +124,36 @@ describe('the surface', () => {
     expect(seen).toBeUndefined();
   });
 
+  it('has the further paths where they are on, with the limit of the list for single models', async () => {
+    const further = await startEnvoy({ furtherPaths: 'on', models: { perMinute: 60, burst: 3 } });
+    const waiting = await answerExtProc(further.files.extprocSocket, echo);
+    const statusOf = async (line: string): Promise<number> =>
+      (await sendRaw(further.port, `${line} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`))
+        .status;
+    for (const line of ['GET /v1/key', 'HEAD /v1/key?a=b', 'POST /v1/messages/count_tokens?beta=true']) {
+      expect([line, await statusOf(line)]).toEqual([line, 200]);
+    }
+    const none = [
+      'POST /v1/key',
+      'GET /v1/key/',
+      'GET /v1/messages/count_tokens',
+      'GET /v1/models/',
+      'PUT /v1/models/x',
+    ];
+    for (const line of none) expect([line, await statusOf(line)]).toEqual([line, 404]);
+    const models = [
+      'GET /v1/models',
+      'GET /v1/models/org%2Fmodel?a=b',
+      'OPTIONS /v1/models/org/model',
+      'HEAD /v1/models/x',
+    ];
+    const statuses = [];
+    for (const line of models) statuses.push(await statusOf(line));
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    await waiting.close(0);
+    await further.stop();
+  });
+
   it('keeps the query', async () => {
     const answer = await sendRaw(envoy.port, get('/v1/models?a=b%2Fc'));
     expect(answer.body).toBe('/v1/models?a=b%2Fc 0');

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { shownCredential } from '../../src/books/core/shown-credential.ts';
 import { createAddressGate } from '../../src/gateway/admission/address-gate.ts';
 import { overloadLimits } from '../../src/gateway/admission/overload.ts';
 import { uploadLimits } from '../../src/gateway/admission/body-charges.ts';
@@ -185,6 +186,8 @@ export function startService(options: ServiceOptions): SimulatedService {
       random: chance,
       newId: () => idOf(clock.now(), chance),
       modelList: () => '{"object":"list","data":[]}',
+      modelEntry: () => undefined,
+      showCredential: shownCredential,
       sharedSecret: opened.secret,
       abuseContact: 'abuse@example.com',
       prepare: (body, surface) =>

@@ -143,7 +143,7 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
     if (burst - (fullIn * rate) / 1000 + 1e-4 < 1) return answer('rate');
     const { places, reserved, left } = underWay(workspace, replica, replicas);
     if (places >= Number(most)) return answer('concurrency');
-    if (Math.min(Number(balance), left) <= reserved) return answer('balance');
+    if (balance !== '' && Math.min(Number(balance), left) <= reserved) return answer('balance');
     for (const [index, budget] of budgets.entries()) {
       if (rests[index] === '') continue;
       const others = underWay(budget, replica, replicas);

@@ -145,6 +145,18 @@ describe('money under way', () => {
     await expect.poll(() => two.result(ask)).toBe('admitted');
   });
 
+  it('stands against no request that is free', async () => {
+    const [one, two] = [await start(), await start()];
+    const ask = freshAsk({ funds: { balance: 100n, budget: 60n } });
+    const slot = await one.slot(ask);
+    slot.adjust(100n);
+    await expect.poll(() => two.result(ask)).toBe('balance');
+    expect(await two.result({ ...ask, isFree: true })).toBe('admitted');
+    expect(await two.result({ ...ask, isFree: true, funds: { balance: 0n, budget: 0n } })).toBe('admitted');
+    expect(await two.result({ ...ask, isFree: true, maxInFlight: 1 })).toBe('concurrency');
+    await slot.release();
+  });
+
   it('is taken once over all replicas by requests that were admitted side by side', async () => {
     const all = [await start(), await start(), await start()];
     const ask = freshAsk({ maxInFlight: 64, funds: { balance: 1_000n, budget: 60n } });

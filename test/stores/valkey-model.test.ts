@@ -50,7 +50,7 @@ const kinds: readonly [MakeStep, ...MakeStep[]] = [
       args: [
         pick(replicas, chance),
         ...[pick(['2', '50'], chance), pick(['3', '100'], chance), pick(['4', '1000'], chance)],
-        ...[amount(chance, 3_000), '', ...budgets.map(() => leftOf(chance))],
+        ...[leftOf(chance), '', ...budgets.map(() => leftOf(chance))],
       ],
     };
   },

@@ -1,12 +1,15 @@
+import type { ServedApi } from '../../src/core/api-paths.ts';
 import { surfaces } from '../../src/core/dialect.ts';
+import { allowsModel } from '../../src/core/model-patterns.ts';
 import { expect } from 'vitest';
-import type { Credential, Outcome } from '../../src/core/account.ts';
+import type { Credential, Outcome, Store } from '../../src/core/account.ts';
 import type { RequestHead } from '../../src/core/exchange.ts';
 import type { Failure } from '../../src/core/failure.ts';
 import type { PreparedRequest } from '../../src/core/prompt.ts';
 import { endOf, type RequestEnd } from '../../src/telemetry/core/request-end.ts';
 import type { Telemetry } from '../../src/gateway/core/telemetry.ts';
 import type { RequestTrace } from '../../src/core/trace.ts';
+import { shownCredential } from '../../src/books/core/shown-credential.ts';
 import { createAddressGate } from '../../src/gateway/admission/address-gate.ts';
 import { overloadLimits } from '../../src/gateway/admission/overload.ts';
 import { uploadLimits, type UploadLimits } from '../../src/gateway/admission/body-charges.ts';
@@ -21,6 +24,7 @@ import { neverSeen } from '../../src/gateway/routing/health/route-status.ts';
 import { createSystemPlacement } from '../../src/gateway/routing/system-placement.ts';
 import type { Stories } from '../../src/telemetry/stories/stories.ts';
 import { createPipeline } from '../../src/gateway/request/pipeline.ts';
+import type { AcceptServices } from '../../src/gateway/request/accept-request.ts';
 import { prepareHere } from '../../src/gateway/request/prepare.ts';
 import type { WebSearch } from '../../src/gateway/request/search-loop.ts';
 import { credentialOf } from './credential-of.ts';
@@ -86,20 +90,27 @@ export interface BeginOptions {
   /** Whether calls are on a connection, and whether their engine is usually at work by then. */
   readonly reaches?: boolean;
   readonly isAnswering?: boolean;
-  readonly prepare?: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
+  readonly prepare?: AcceptServices['prepare'];
+  /** The time at the start, milliseconds. */
+  readonly now?: number;
   /** Remembers the requests of this run, and outlives it. */
   readonly stories?: Stories;
   readonly traceOf?: (head: RequestHead) => RequestTrace | undefined;
   readonly search?: WebSearch;
+  readonly furtherPaths?: ServedApi['furtherPaths'];
+  readonly costHeaders?: 'on';
+  /** Finds the credential of a key, in place of `credential`. */
+  readonly find?: Store['findCredential'];
 }
 
 /** A pipeline over fakes, with a model of two routes, and what it reported. */
 export function begin(options: BeginOptions = {}) {
-  const store = createFakeStore({
+  const accounts = createFakeStore({
     credentials: new Map([[`hash of ${key}`, options.credential ?? credentialOf()]]),
     ...(options.settleFailure === undefined ? {} : { failure: options.settleFailure }),
   });
-  const clock = createFakeClock();
+  const store = { ...accounts, findCredential: options.find ?? accounts.findCredential };
+  const clock = createFakeClock(options.now);
   const limits = createMemoryLimits(clock);
   const uploads = createUploads({
     clock,
@@ -188,6 +199,10 @@ export function begin(options: BeginOptions = {}) {
       random: () => 0,
       newId: () => `${(ids += 1)}`,
       modelList: (models) => JSON.stringify({ object: 'list', models }),
+      modelEntry: (id, models) => (allowsModel(models, id) ? JSON.stringify({ id, object: 'model' }) : undefined),
+      showCredential: shownCredential,
+      furtherPaths: options.furtherPaths,
+      costHeaders: options.costHeaders,
       traceOf: options.traceOf,
       search: options.search,
     },
@@ -197,8 +212,15 @@ export function begin(options: BeginOptions = {}) {
     abuseContact: 'abuse@example.com',
     prepare:
       options.prepare ??
-      ((body, surface) =>
-        countRelease(prepareHere(body, { surface, countPrompt: uncounted, secret: 'the shared secret' }))),
+      ((body, surface, how) =>
+        countRelease(
+          prepareHere(body, {
+            surface,
+            ...how,
+            countPrompt: uncounted,
+            secret: 'the shared secret',
+          }),
+        )),
     telemetry,
   });
   const send = (given: FakeExchangeOptions = {}): FakeExchange => {

@@ -116,6 +116,9 @@ spec:
         {{- if .Values.responses.enabled }}
         - {name: WEIR_RESPONSES, value: stateless}
         {{- end }}
+        {{- with .Values.furtherPaths }}{{ if .enabled }}
+        - {name: WEIR_FURTHER_PATHS, value: {{ ternary "with-balance" "on" .balance | quote }}}
+        {{- end }}{{ end }}
         - {name: WEIR_TRUSTED_HOPS, value: {{ .Values.edge.trustedHops | quote }}}
         - {name: WEIR_CONNECTIONS_PER_ADDRESS, value: {{ .Values.edge.connectionsPerAddress | int | quote }}}
         - {name: WEIR_UNAUTHENTICATED_IDLE_SECONDS, value: {{ .Values.edge.unauthenticatedIdleSeconds | quote }}}
@@ -213,6 +216,12 @@ spec:
         {{- end }}
         {{- if .Values.responses.enabled }}
         - {name: WEIR_RESPONSES, value: stateless}
+        {{- end }}
+        {{- with .Values.furtherPaths }}{{ if .enabled }}
+        - {name: WEIR_FURTHER_PATHS, value: {{ ternary "with-balance" "on" .balance | quote }}}
+        {{- end }}{{ end }}
+        {{- if .Values.costHeaders.enabled }}
+        - {name: WEIR_COST_HEADERS, value: 'on'}
         {{- end }}
         {{- with .Values.webSearch }}{{ if .provider }}
         - {name: WEIR_WEB_SEARCH, value: {{ printf "%s:%s" .provider (ternary .url "/etc/weir/search/key" (eq .provider "searxng")) | quote }}}

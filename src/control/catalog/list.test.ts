@@ -28,7 +28,7 @@ type Statuses = Readonly<Record<string, ModelStatus>>;
 function begin(statuses: Statuses = {}, first: Snapshot = snapshot) {
   const clock = createFakeClock();
   const state = { statuses, snapshot: first, asked: 0 };
-  const render = createModelList({
+  const { modelList, modelEntry } = createModelList({
     clock,
     snapshot: () => state.snapshot,
     statusOf: ({ id }) => {
@@ -36,10 +36,10 @@ function begin(statuses: Statuses = {}, first: Snapshot = snapshot) {
       return state.statuses[id] ?? { listed: true };
     },
   });
-  const list = (models?: readonly string[]): string => render(models);
+  const list = (models?: readonly string[]): string => modelList(models);
   const ids = (models?: readonly string[]): readonly string[] =>
     (JSON.parse(list(models)) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
-  return { clock, state, list, ids };
+  return { clock, state, list, ids, modelEntry };
 }
 
 describe('the model list', () => {
@@ -93,6 +93,18 @@ describe('the model list', () => {
     state.statuses = { 'z/z': { listed: false } };
     clock.advance(1000);
     expect(ids(['z/z'])).toEqual([]);
+  });
+
+  it('has the same entry for one model, under the same conditions', () => {
+    const { state, list, modelEntry, clock } = begin({
+      'z/z': { listed: true, figure: { tokensPerSecondP50: 3.04, asOf: 1_780_000_001 } },
+    });
+    const [first, last] = [modelEntry('qwen/qwen3-8b', undefined), modelEntry('z/z', ['z/*'])];
+    expect(list()).toBe(`{"object":"list","data":[${first},${last}]}`);
+    expect([modelEntry('z/z', ['qwen/*']), modelEntry('gone/model', undefined)]).toEqual([undefined, undefined]);
+    state.statuses = { 'z/z': { listed: false } };
+    clock.advance(1000);
+    expect(modelEntry('z/z', undefined)).toBeUndefined();
   });
 
   it('is an empty list without models', () => {

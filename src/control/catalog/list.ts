@@ -1,6 +1,6 @@
-import type { Model, Snapshot } from '../../core/catalog.ts';
+import type { Model, ModelList, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import { allowsModel, type ModelPatterns } from '../../core/model-patterns.ts';
+import { allowsModel } from '../../core/model-patterns.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
 import type { PerformanceFigure, ModelStatus } from '../../core/observed-catalog.ts';
 
@@ -26,35 +26,45 @@ interface Entry {
 }
 
 /**
- * The body of `GET /v1/models` as JSON text: the listed models in the order of their ids, or only those listed models
- * that a key may call. A model's status decides whether it is listed. Its price does not, because the compiler accepts
+ * The list of models as JSON text: the listed models in the order of their ids, or only those listed models that a key may
+ * call. A model's status decides whether it is listed. Its price does not, because the compiler accepts
  * no model without prices.
  *
  * The text is made on request: at once after a change of the catalog, otherwise at most once a second. The list of a
  * key is made of the same entries.
  */
-export function createModelList(options: ModelListOptions): (models: ModelPatterns | undefined) => string {
+export function createModelList(options: ModelListOptions): ModelList {
   const { clock, snapshot, statusOf, searchPrice } = options;
   let of: Snapshot | undefined;
   let entries: readonly Entry[] = [];
   let renderedAt = 0;
   let listed: readonly ListedModel[] = [];
   let text = '';
-  return (models) => {
+
+  function render(): void {
     const current = snapshot();
     const now = clock.elapsed();
-    if (current !== of || now - renderedAt >= renderIntervalMs) {
-      if (current !== of) entries = entriesOf(current, searchPrice);
-      of = current;
-      renderedAt = now;
-      listed = entries.flatMap(({ model, head }) => {
-        const { listed: isListed, figure } = statusOf(model);
-        const performance = figure === undefined ? '' : `,"performance":${performanceText(figure)}`;
-        return isListed ? [{ id: model.id, text: `${head}${performance}}` }] : [];
-      });
-      text = listText(listed);
-    }
-    return models === undefined ? text : listText(listed.filter(({ id }) => allowsModel(models, id)));
+    if (current === of && now - renderedAt < renderIntervalMs) return;
+    if (current !== of) entries = entriesOf(current, searchPrice);
+    of = current;
+    renderedAt = now;
+    listed = entries.flatMap(({ model, head }) => {
+      const { listed: isListed, figure } = statusOf(model);
+      const performance = figure === undefined ? '' : `,"performance":${performanceText(figure)}`;
+      return isListed ? [{ id: model.id, text: `${head}${performance}}` }] : [];
+    });
+    text = listText(listed);
+  }
+
+  return {
+    modelList: (models) => {
+      render();
+      return models === undefined ? text : listText(listed.filter(({ id }) => allowsModel(models, id)));
+    },
+    modelEntry: (id, models) => {
+      render();
+      return allowsModel(models, id) ? listed.find((one) => one.id === id)?.text : undefined;
+    },
   };
 }
 

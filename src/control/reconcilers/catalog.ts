@@ -3,10 +3,9 @@ import { type Compilation, compile } from '../catalog/compile.ts';
 import type { Statement } from '../catalog/conditions.ts';
 import { statusParts } from '../catalog/object-status.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
-import type { CatalogProblem, Cluster, KubeObject, Model, Snapshot } from '../../core/catalog.ts';
+import type { CatalogProblem, Cluster, KubeObject, Model, ModelList, Snapshot } from '../../core/catalog.ts';
 import { within } from '../../core/clock.ts';
 import type { FollowEndpoints, HostsSource } from '../../core/endpoint.ts';
-import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus, ObservedCatalog, ObservedEndpoints } from '../../core/observed-catalog.ts';
 import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
@@ -85,10 +84,8 @@ export interface CatalogOptions
   readonly onChanged: () => void;
 }
 
-export interface ServedCatalog {
+export interface ServedCatalog extends ModelList {
   readonly snapshots: Snapshots;
-  /** The body of `GET /v1/models`. */
-  readonly modelList: (models: ModelPatterns | undefined) => string;
   /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
   readonly ready: Promise<void>;
   /** See `CatalogSource.ageMs`. */
@@ -165,6 +162,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
   return {
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
+    modelEntry: catalog.modelEntry,
     ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
     ageMs: source.ageMs,
     endpoints: async () => observeEndpoints(facts.snapshot(), await lookAtEnvoy(), facts),

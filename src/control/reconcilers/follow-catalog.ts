@@ -2,9 +2,8 @@
 import { type Compilation, compile } from '../catalog/compile.ts';
 import { createModelList } from '../catalog/list.ts';
 import { createSnapshots, type Snapshots, unionOfClusters } from '../catalog/snapshots.ts';
-import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../../core/catalog.ts';
+import type { CatalogObject, CatalogProblem, Cluster, Model, ModelList, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/observed-catalog.ts';
 import type { PodSupport } from '../catalog/compile-backend.ts';
@@ -41,10 +40,8 @@ interface FollowOptions {
   readonly onError: (error: unknown) => void;
 }
 
-interface Catalog {
+interface Catalog extends ModelList {
   readonly snapshots: Snapshots;
-  /** The body of `GET /v1/models`. */
-  readonly modelList: (models: ModelPatterns | undefined) => string;
   /** Takes a later reading. Readings are processed one after the other. */
   readonly change: (reading: CatalogReading) => void;
   /** Resolves when Envoy has the clusters of the first reading. */
@@ -115,7 +112,7 @@ export function followCatalog(options: FollowOptions): Catalog {
   });
   return {
     snapshots,
-    modelList: createModelList({ ...options.listing, snapshot: snapshots.current }),
+    ...createModelList({ ...options.listing, snapshot: snapshots.current }),
     published,
     change: (reading) =>
       queue(async () => {

@@ -115,7 +115,8 @@ export async function authenticate(
   };
 }
 
-const anyHeader: readonly KeyHeader[] = ['x-api-key', 'authorization'];
+/** The headers of all surfaces. */
+export const anyHeader: readonly KeyHeader[] = ['x-api-key', 'authorization'];
 
 /**
  * The models that the key of a catalog request may use. The key may be in the header of either surface. Undefined means

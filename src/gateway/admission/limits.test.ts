@@ -82,12 +82,12 @@ it.each<[string, string | undefined, string | undefined]>([
       return isShort ? { kind: 'refused', by: 'tag-budget', rate } : { kind: 'admitted', rate, slot };
     },
   };
-  const asked = admit({ credential: known, latest: () => known }, limits, sent);
+  const asked = admit({ credential: known, latest: () => known }, limits, { sent });
   if (short === undefined) expect((await asked).tags).toBe(sent);
   else await expect(asked).rejects.toThrow(`the budget of the tag ${short} is used up`);
   // Twin: a credential that does not know what counts lets all of them in.
   const blind = { ...known, countedTags: undefined };
-  expect((await admit({ credential: blind, latest: () => blind }, limits, sent)).tags).toBe(sent);
+  expect((await admit({ credential: blind, latest: () => blind }, limits, { sent })).tags).toBe(sent);
 });
 
 it.each<[Shortage, boolean]>([

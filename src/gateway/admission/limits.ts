@@ -13,6 +13,8 @@ export interface Admitted {
   readonly headers: Headers;
   /** The tags that the request counts as. They replace the tags that were sent. */
   readonly tags: string | undefined;
+  /** Finds what may be spent now, without what is reserved. Undefined: it is not known. */
+  readonly left: FindFunds;
   /**
    * Reserves the expected cost. Throws `insufficient_funds` if concurrent requests have used up the funds meanwhile.
    */
@@ -74,7 +76,16 @@ function budgetMessage(by: Exclude<Shortage, 'balance'>, { budget = 0n, tags = [
     : `The requests under way are expected to use up the budget of ${name}. Raise it, or wait until some have ended.`;
 }
 
-function askOf(credential: Credential, tags: string | undefined): LimitsAsk {
+/** How a request is admitted. */
+interface AdmitOptions extends Pick<LimitsAsk, 'isFree'> {
+  /** The result of `readTags`. */
+  readonly sent?: string | undefined;
+}
+
+function askOf(
+  credential: Credential,
+  { tags, isFree }: Pick<LimitsAsk, 'isFree'> & Pick<Admitted, 'tags'>,
+): LimitsAsk {
   const { key, workspace } = credential;
   return {
     keyId: key.id,
@@ -83,16 +94,21 @@ function askOf(credential: Credential, tags: string | undefined): LimitsAsk {
     burst: key.burst,
     maxInFlight: workspace.maxInFlight,
     funds: fundsOf(credential, tags),
+    isFree,
   };
 }
 
 /**
- * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. `sent` is the result of
- * `readTags`. Returns the request with a slot; throws `rate_limited` or `insufficient_funds` and takes no slot.
+ * Admits a request, by its headers alone, if rate, concurrency, balance and budgets allow it. Returns the request with a slot;
+ * throws `rate_limited` or `insufficient_funds` and takes no slot.
  */
-export async function admit({ credential, latest }: Authenticated, limits: Limits, sent?: string): Promise<Admitted> {
+export async function admit(
+  { credential, latest }: Authenticated,
+  limits: Limits,
+  { sent, isFree }: AdmitOptions = {},
+): Promise<Admitted> {
   const tags = countedTagsOf(sent, credential.countedTags);
-  const asked = limits.admit(askOf(credential, tags));
+  const asked = limits.admit(askOf(credential, { tags, isFree }));
   // An answer from memory need not wait for the next turn of the event loop.
   const result = asked instanceof Promise ? await asked : asked;
   if (result.kind === 'refused') throw refusal(result.by, result.rate, fundsOf(credential, tags));
@@ -105,6 +121,7 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   return {
     headers: rateHeaders(rate),
     tags,
+    left,
     reserve: async (cost) => {
       const funds = (await left()) ?? fundsOf(credential, tags);
       const short = await slot.reserve(cost, funds);

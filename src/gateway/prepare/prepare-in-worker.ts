@@ -1,4 +1,4 @@
-import type { Surface } from '../../core/dialect.ts';
+import type { ReadOptions, Surface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import { type StartThread, ThreadEnded } from '../../core/worker-thread.ts';
@@ -6,7 +6,11 @@ import { blocksOf } from '../request/prepare.ts';
 import type { createFunctions, PrepareData } from './prepare-worker.ts';
 
 export interface PrepareWorker {
-  readonly prepare: (bytes: Uint8Array, surface: Surface) => Promise<PreparedRequest>;
+  readonly prepare: (
+    bytes: Uint8Array,
+    surface: Surface,
+    how?: Pick<ReadOptions, 'isCount'>,
+  ) => Promise<PreparedRequest>;
   readonly close: () => Promise<void>;
 }
 
@@ -66,13 +70,13 @@ export function startPrepareWorker({
   };
 
   return {
-    prepare: async (bytes, surface) => {
+    prepare: async (bytes, surface, { isCount } = {}) => {
       const handle = nextHandle++;
       // A buffer with these bytes alone is transferred; bytes in a shared pool are copied.
       const { buffer } = bytes;
       const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
       const own = isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
-      const how = { surface, secret: secret() };
+      const how = { surface, isCount, secret: secret() };
       const read = (): Promise<ReadBody> => thread.call('read', [handle, own, how], [own.buffer]);
       const { request, shape, contents } = await inTurn(read).catch(orOverloaded);
       return {

@@ -7,7 +7,7 @@ import { countPrompt } from '../tokenizer/count-prompt.ts';
 import { createTokenizerCache } from '../tokenizer/loaded-tokenizer.ts';
 import { createRememberedCounts } from '../tokenizer/remembered-counts.ts';
 import type { RequestTarget } from '../../core/capability.ts';
-import type { Surface } from '../../core/dialect.ts';
+import type { ReadOptions, Surface } from '../../core/dialect.ts';
 import type { ImageHosts } from '../../core/image-hosts.ts';
 import { ByNumber } from '../../core/by-number.ts';
 import type { PromptCount, PromptCountAsk } from '../../core/prompt.ts';
@@ -23,7 +23,7 @@ export interface PrepareData {
 }
 
 /** How a body is read. `secret` opens the ids of calls, and the state of engines. */
-interface ReadInWorker {
+interface ReadInWorker extends Pick<ReadOptions, 'isCount'> {
   readonly surface: Surface;
   readonly secret: string | undefined;
 }
@@ -48,8 +48,8 @@ export function createFunctions({ tokenizerRoot, imageHosts, keepsBillingLines, 
   }
 
   return {
-    read: (handle: number, bytes: Uint8Array, { surface, secret }: ReadInWorker) => {
-      const { request, ...read } = readBody(bytes, { surface, secret, imageHosts, keepsBillingLines, ...sealing });
+    read: (handle: number, bytes: Uint8Array, how: ReadInWorker) => {
+      const { request, ...read } = readBody(bytes, { ...how, imageHosts, keepsBillingLines, ...sealing });
       // Garbage of this size would make the collector run for every tenth body.
       if (bytes.buffer instanceof ArrayBuffer) bytes.buffer.transfer(0);
       held.set(handle, request);

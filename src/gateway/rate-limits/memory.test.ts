@@ -132,6 +132,18 @@ describe('money under way', () => {
     expect(limits.admit(poor).rate.remaining).toBe(200);
     slot(rateAsk({ maxInFlight: 1 }));
   });
+
+  it('refuses no request that is free, which rate and places still refuse', () => {
+    const { slot, refusal } = begin();
+    const poor = rateAsk({ funds: { balance: 0n, budget: 0n }, maxInFlight: 2, rate: 1, burst: 3 });
+    const free = { ...poor, isFree: true } as const;
+    expect(refusal(poor)).toBe('balance');
+    const slots = [slot(free), slot(free)];
+    expect(refusal(free)).toBe('concurrency');
+    for (const each of slots) each.release();
+    slot(free).release();
+    expect(refusal(free)).toBe('rate');
+  });
 });
 
 it('reports what each workspace has reserved, as long as something is', () => {

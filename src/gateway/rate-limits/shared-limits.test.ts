@@ -121,6 +121,18 @@ it.each([1, 2, 3])(
   },
 );
 
+it.each([false, true])('no fund refuses a request that is free, while Valkey is away: %s', async (isAway) => {
+  const { valkey, admitted, answered, run, counted } = await replicasOf(2);
+  if (isAway) valkey.setTrouble('away');
+  const funds = { balance: 0n, budget: 0n, tags: [{ tag: 'team=search', left: 0n }] };
+  await expect(admitted(0, { ...poor, funds })).rejects.toThrow('refused for its balance');
+  const slot = await admitted(0, { ...poor, funds, isFree: true });
+  await answered(slot.release());
+  valkey.setTrouble('none');
+  await run(5_000);
+  expect(counted()).toEqual({});
+});
+
 describe.each(['away', 'slow'] as const)('while Valkey is %s', (trouble) => {
   const rich = 100n * cost;
   describe.each<[string, LimitsAsk, number]>([

@@ -119,7 +119,7 @@ function admitHere(sharing: Sharing, ask: LimitsAsk): AdmitResult {
 
 async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResult> {
   const { link, reports } = sharing;
-  const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
+  const { keyId, workspaceId, rate, burst, maxInFlight, funds, isFree } = ask;
   // The server must know which requests have ended before it counts.
   if (reports.workspaces.has(workspaceId)) reportNow(reports);
   const name = link.name();
@@ -132,9 +132,9 @@ async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResul
       rate,
       burst,
       maxInFlight,
-      funds.balance,
+      isFree ? '' : funds.balance,
       sharing.timeMs?.() ?? '',
-      ...asked.map(({ left }) => left ?? ''),
+      ...asked.map(({ left }) => (isFree ? '' : (left ?? ''))),
     ].map(String),
   );
   const answer = await link.inTime(reply);

@@ -106,7 +106,7 @@ end
  * \`refusedBy\` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
  *
  * KEYS: bucket of the key, workspace, replicas, and each budget: the key's, then those of tags.
- * ARGV: replica, rate, burst, most in flight, balance, time or empty, and the rest of each budget or empty.
+ * ARGV: replica, rate, burst, most in flight, balance or empty, time or empty, and the rest of each budget or empty.
  * Returns the result and the milliseconds until the bucket is full.
  */
 export const admitScript = script(`${clock}${underWay}
@@ -126,7 +126,7 @@ local function answer(result) return {result, string.format('%.17g', full_in)} e
 if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
 local places, reserved, left = under_way(KEYS[2], replica, KEYS[3], now)
 if places >= most then return answer('concurrency') end
-if math.min(tonumber(ARGV[5]), left) <= reserved then return answer('balance') end
+if ARGV[5] ~= '' and math.min(tonumber(ARGV[5]), left) <= reserved then return answer('balance') end
 for i = 4, #KEYS do
   if ARGV[i + 3] ~= '' then
     local _, others, rest = under_way(KEYS[i], replica, KEYS[3], now)

@@ -1,13 +1,13 @@
 import type { Credential, Store } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Dialect, Surface } from '../../core/dialect.ts';
+import type { Dialect, ReadOptions, Surface } from '../../core/dialect.ts';
 import { correlationIdOf, type Exchange, type RequestHead } from '../../core/exchange.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import type { BegunRequest, RequestWatch } from '../core/telemetry.ts';
 import type { RequestTrace } from '../../core/trace.ts';
-import { type AddressGate, throughGate } from '../admission/address-gate.ts';
-import { authenticate, type Authenticated, type AuthenticateOptions, originOf } from '../admission/authenticate.ts';
+import type { AddressGate } from '../admission/address-gate.ts';
+import type { AuthenticateOptions } from '../admission/authenticate.ts';
 import type { Admitted } from '../admission/limits.ts';
 import { declaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
 import { contentCodingOf, decodeBody } from './decode-body.ts';
@@ -18,11 +18,16 @@ export interface AcceptServices extends AuthenticateOptions {
   readonly gate: AddressGate;
   readonly uploads: Pick<UploadLedger, 'open'>;
   /** Reads the bytes of a body in the format of a surface. */
-  readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
+  readonly prepare: (
+    body: Uint8Array,
+    surface: Surface,
+    how: Pick<ReadOptions, 'isCount'>,
+  ) => PreparedRequest | Promise<PreparedRequest>;
 }
 
-/** A request that has arrived, and that asks for an answer. */
+/** A request that has arrived, and that asks for an answer or for the count of its prompt. */
 export interface ArrivedRequest extends BegunRequest {
+  readonly kind: Extract<Operation['kind'], 'answer' | 'count-tokens'>;
   readonly exchange: Exchange;
   /** The format that the caller uses. */
   readonly dialect: Dialect;
@@ -65,18 +70,6 @@ export function beginRequest(
   };
 }
 
-/** Finds the caller of a request by its key, unless its address is blocked. */
-export async function identifyCaller(
-  { exchange: { head }, dialect: { keyHeaders }, watch }: ArrivedRequest,
-  services: AcceptServices,
-): Promise<{ readonly origin: string | undefined; readonly caller: Authenticated }> {
-  const origin = originOf(head, keyHeaders, services);
-  const caller = await throughGate(origin, services.gate, () => authenticate(head, keyHeaders, services));
-  const { key, workspace } = caller.credential;
-  watch.progress({ kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
-  return { origin, caller };
-}
-
 /** Refuses a request whose bill could not be recorded. */
 export function checkLedger(store: Pick<Store, 'canSettle'>): void {
   if (store.canSettle()) return;
@@ -85,7 +78,7 @@ export function checkLedger(store: Pick<Store, 'canSettle'>): void {
 
 /** Receives the body of a request and reads it. Its memory is charged until the request is released. */
 export async function readPrompt(
-  { exchange, dialect, origin, credential, admitted, watch }: AdmittedRequest,
+  { kind, exchange, dialect, origin, credential, admitted, watch }: AdmittedRequest,
   { uploads, clock, prepare }: AcceptServices,
 ): Promise<PreparedRequest> {
   const owner = { workspaceId: credential.workspace.id, address: origin };
@@ -97,7 +90,7 @@ export async function readPrompt(
     const sent = await exchange.body(maxBodyBytes, upload);
     const body = coding === undefined ? sent : await decodeBody(sent, coding, { limitBytes: maxBodyBytes, upload });
     watch.progress({ kind: 'arrived', waitedMs: clock.elapsed() - asked });
-    const prepared = await prepare(body, dialect.surface);
+    const prepared = await prepare(body, dialect.surface, { isCount: kind === 'count-tokens' });
     if (!upload.read(prepared.shape.bodyBytes)) return prepared;
     const release = (): void => {
       prepared.release();

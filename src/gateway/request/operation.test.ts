@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { servedSurfaces } from '../../core/api-paths.ts';
 import { operationOf } from './operation.ts';
 
-const off = servedSurfaces({ WEIR_RESPONSES: 'off' });
-const on = servedSurfaces({ WEIR_RESPONSES: 'stateless' });
+const off = { surfaces: servedSurfaces({ WEIR_RESPONSES: 'off' }) };
+const on = { surfaces: servedSurfaces({ WEIR_RESPONSES: 'stateless' }) };
 const post = (path: string, served = on) => {
   const { kind, dialect } = operationOf({ method: 'POST', path }, served);
   return [kind, dialect.surface];

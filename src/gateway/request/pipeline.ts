@@ -6,7 +6,8 @@ import { readTags } from '../../core/tags.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../../core/limits.ts';
-import type { Telemetry } from '../core/telemetry.ts';
+import type { BegunRequest, RequestWatch, Telemetry } from '../core/telemetry.ts';
+import { identifyCaller } from '../admission/identify-caller.ts';
 import { admit } from '../admission/limits.ts';
 import { checkLoad, checkQueue, type LoadGuard } from '../admission/overload.ts';
 import { checkDeclaredSize } from '../admission/uploads.ts';
@@ -23,9 +24,9 @@ import {
   beginRequest,
   type BeginServices,
   checkLedger,
-  identifyCaller,
   readPrompt,
 } from './accept-request.ts';
+import { answerCount } from './count-tokens.ts';
 import { operationOf, type OtherServices, replyOther } from './operation.ts';
 import { checkWait, countersFor, countingOf, planRequest, type PlanServices, planForCaches } from './plan-request.ts';
 import { replyRefusal } from './reply.ts';
@@ -59,11 +60,12 @@ export function createPipeline(services: PipelineServices): Pipeline {
   return {
     inFlight: () => state.inFlight,
     handle: (exchange) => {
-      const operation = operationOf(exchange.head, services.surfaces);
+      const operation = operationOf(exchange.head, services);
       const { kind, dialect } = operation;
       const begun = beginRequest(exchange.head, operation, services);
-      if (kind === 'answer') {
-        void answer({ ...begun, exchange, dialect, watch: services.telemetry.begin(begun) }, services, state);
+      if (kind === 'answer' || kind === 'count-tokens') {
+        const watch = kind === 'answer' ? services.telemetry.begin(begun) : watchRefusal(begun, services);
+        void answer({ ...begun, kind, exchange, dialect, watch }, services, state);
         return;
       }
       replyOther(exchange, kind, services).catch((error: unknown) => {
@@ -71,6 +73,18 @@ export function createPipeline(services: PipelineServices): Pipeline {
         if (failure !== undefined) services.telemetry.refused(begun, failure);
       });
     },
+  };
+}
+
+/** Reports only the refusal of a request: one that calls no engine and costs nothing has no record. */
+function watchRefusal(begun: BegunRequest, { telemetry }: Pick<PipelineServices, 'telemetry'>): RequestWatch {
+  const nothing = (): undefined => undefined;
+  return {
+    progress: (step) => {
+      if (step.kind === 'ended' && step.failure !== undefined) telemetry.refused(begun, step.failure);
+    },
+    attempt: () => ({ output: nothing, movedTo: nothing, ended: nothing }),
+    attemptLog: nothing,
   };
 }
 
@@ -90,21 +104,22 @@ async function answer(request: ArrivedRequest, services: PipelineServices, state
 }
 
 async function complete(request: ArrivedRequest, services: PipelineServices, state: PipelineState): Promise<void> {
-  const { exchange, startedAt, watch } = request;
+  const { kind, exchange, dialect, startedAt, watch } = request;
   const { load, random } = services;
   const arrival = { head: exchange.head, startedAt, openRequests: state.inFlight };
   checkLoad(arrival, { ...load, random });
-  const { origin, caller } = await identifyCaller(request, services);
+  const { origin, caller } = await identifyCaller(exchange.head, dialect.keyHeaders, services);
+  const { key, workspace } = caller.credential;
+  watch.progress({ kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
   checkQueue(arrival, { ...load, random });
-  const leave = state.workspaces.enter(caller.credential.workspace.id);
+  const leave = state.workspaces.enter(workspace.id);
   try {
-    const admitted = await admit(caller, services.limits, readTags(exchange.head));
+    const how = kind === 'answer' ? { sent: readTags(exchange.head) } : { isFree: true as const };
+    const admitted = await admit(caller, services.limits, how);
     watch.progress({ kind: 'admitted' });
     try {
-      await completeAdmitted(
-        { ...request, origin, credential: caller.credential, tags: admitted.tags, admitted },
-        services,
-      );
+      const known = { ...request, origin, credential: caller.credential, tags: admitted.tags, admitted };
+      await (kind === 'answer' ? completeAdmitted : answerCount)(known, services);
     } finally {
       await admitted.release();
     }

@@ -1,6 +1,6 @@
 import type { RequestTarget } from '../../core/capability.ts';
 import { estimatePromptText } from '../core/count-tokens.ts';
-import type { Surface } from '../../core/dialect.ts';
+import type { ReadOptions, Surface } from '../../core/dialect.ts';
 import { conversationDigest, promptDigest } from '../core/digests.ts';
 import { blockContents, promptText } from '../core/prompt-text.ts';
 import { Failure } from '../../core/failure.ts';
@@ -9,7 +9,6 @@ import type { BlockContents, BlockKey, PromptBlocks } from '../../core/pool-prom
 import { parameterNames, parameters, type Sampling } from '../../core/parameters.ts';
 import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../../core/prompt.ts';
 import type { Request, ResponseFormat, Tool } from '../../core/request.ts';
-import type { SearchSeal, TraceSeal } from '../../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { openEngineState } from './engine-state.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
@@ -54,15 +53,10 @@ function parse(text: string): unknown {
 }
 
 /** How to read the bytes of a body. */
-interface ReadAs {
+interface ReadAs extends ReadOptions {
   readonly surface: Surface;
-  /** Absent: the results of earlier searches cannot be unsealed. */
-  readonly seal?: SearchSeal;
-  /** Absent: sealed reasoning of earlier answers is left out. */
-  readonly traces?: TraceSeal;
   /** The hosts that engines may fetch images from. Absent: all hosts. */
   readonly imageHosts?: ImageHosts;
-  readonly keepsBillingLines?: boolean;
   /** Opens the ids of calls, and the state of engines. Absent: they stay as they are. */
   readonly secret?: string | undefined;
 }
@@ -88,11 +82,11 @@ export interface ReadBody {
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
-  { surface, seal, traces, imageHosts = 'any', keepsBillingLines, secret }: ReadAs,
+  { surface, imageHosts = 'any', secret, ...options }: ReadAs,
 ): ReadBody {
   const text = decode(bytes);
   const body = parse(text);
-  const read = dialects[surface].readRequest(body, { seal, traces, keepsBillingLines });
+  const read = dialects[surface].readRequest(body, options);
   const request = secret === undefined ? read : { ...read, messages: openEngineState(read.messages, secret) };
   checkImages(body, request.messages, imageHosts);
   // Each character outside ASCII has more bytes than UTF-16 units.

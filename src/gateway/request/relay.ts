@@ -13,7 +13,8 @@ import { requestIdHeaders } from './reply.ts';
 export interface Relay {
   /** False: the connection to the caller is full. Push more after the exchange's `onDrain`. */
   readonly push: (events: readonly RelayedEvent[]) => boolean;
-  readonly finish: (bill: Bill) => void;
+  /** `last`: headers of an answer that has not begun yet, in place of `RelayOptions.early`. */
+  readonly finish: (bill: Bill, last?: Headers) => void;
   /**
    * Ends an answer that has begun and cannot be completed, with an error in its client's format
    * (docs/reference/api.md §7.3). `reason`: the error that the caller would get if nothing had been sent yet.
@@ -36,6 +37,8 @@ export interface RelayOptions extends Silence {
   readonly request: AskedAnswer & Pick<Request, 'stream' | 'inert'>;
   /** Further headers of the answer. */
   readonly headers: Headers;
+  /** Headers of an answer that begins before its bill is made. */
+  readonly early?: Headers | undefined;
   readonly writing?: WriteOptions | undefined;
 }
 
@@ -66,11 +69,11 @@ function ending(code: FailureCode, usual: string, reason: Failure | undefined): 
 
 /** Sends an answer as server-sent events. */
 function streamSender(
-  { exchange, dialect, identity, request, headers, writing }: RelayOptions,
+  { exchange, dialect, identity, request, headers, early = [], writing }: RelayOptions,
   sent: () => void,
 ): Sender {
   const writer = dialect.createStreamWriter(identity, request, writing);
-  const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
+  const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers, ...early];
   return {
     push: (events) => {
       exchange.start(200, typed);
@@ -96,7 +99,7 @@ function streamSender(
 }
 
 /** Sends an answer as one JSON object. */
-function jsonSender({ exchange, dialect, identity, request, headers, writing }: RelayOptions): Sender {
+function jsonSender({ exchange, dialect, identity, request, headers, early = [], writing }: RelayOptions): Sender {
   const writer = dialect.createJsonWriter(identity, request, writing);
   const typed: Headers = [['content-type', 'application/json'], ...headers];
   const usual = 'The answer could not be completed. Nothing is billed; it is safe to retry.';
@@ -106,14 +109,14 @@ function jsonSender({ exchange, dialect, identity, request, headers, writing }: 
       return true;
     },
     keepAlive: () => {
-      exchange.start(200, typed);
+      exchange.start(200, [...typed, ...early]);
       // White space may stand before any JSON value (RFC 8259 §2).
       exchange.write(' ');
     },
-    finish: (bill) => {
+    finish: (bill, last = []) => {
       const text = writer.finish(bill);
       if (exchange.started()) exchange.end(text);
-      else exchange.reply(200, typed, text);
+      else exchange.reply(200, [...typed, ...last], text);
     },
     fail: (reason) => exchange.end(dialect.writeError(ending('upstream_incomplete', usual, reason))),
   };

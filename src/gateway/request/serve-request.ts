@@ -1,9 +1,13 @@
 import type { AnswerIdentity, WriteOptions } from '../../core/dialect.ts';
 import type { RelayedEvent } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
+import type { Headers } from '../../core/headers.ts';
+import type { Funds } from '../../core/limits.ts';
+import { type Bill, formatUsd } from '../../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import type { OutcomeKind } from '../../core/settled-request.ts';
+import { type Admitted, fundsOf } from '../admission/limits.ts';
 import type { Dispatch } from '../dispatch/dispatch.ts';
 import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 import type { TokenCounters } from '../metering/meter.ts';
@@ -18,6 +22,8 @@ export interface ServeServices extends ModelServices, WriteOptions {
   readonly search?: WebSearch | undefined;
   /** Longest silence towards a caller, milliseconds. */
   readonly keepAliveMs: number;
+  /** Whether answers have headers about their cost. Absent: they have none. */
+  readonly costHeaders?: 'off' | 'on' | undefined;
 }
 
 /** A request that passed every check. Its expected cost is reserved. */
@@ -32,9 +38,10 @@ export interface PlannedRequest extends AdmittedRequest {
 export async function serveRequest(planned: PlannedRequest, services: ServeServices): Promise<void> {
   const { exchange, dialect, admitted, prepared, plan, settlement, watch } = planned;
   const { request } = prepared;
+  const costs = services.costHeaders === 'on';
   const relay = relayAnswer({
     ...{ exchange, dialect, identity: identityOf(planned), request },
-    ...{ headers: admitted.headers, writing: services },
+    ...{ headers: admitted.headers, early: costs ? budgetHeader(fundsOf(planned.credential)) : [], writing: services },
     ...{ clock: services.clock, keepAliveMs: services.keepAliveMs },
   });
   let reason: Failure | undefined;
@@ -54,7 +61,7 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
     watch.progress({ kind: 'recorded' });
     // The caller's next request, sent after the last piece of this answer, must find the slot free.
     await admitted.release();
-    if (end.kind === 'completed') relay.finish(bill);
+    if (end.kind === 'completed') relay.finish(bill, costs ? await costHeaders(bill, admitted) : undefined);
     reason = failure;
     if (reason !== undefined && !wasBegun && !wasLost) throw reason;
   } finally {
@@ -63,6 +70,14 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
     if (exchange.started()) relay.fail(reason);
   }
 }
+
+/** Headers about the money of an answer (docs/reference/api.md §2.4), for an answer that begins when its bill is made. */
+async function costHeaders({ cost }: Bill, { left }: Pick<Admitted, 'left'>): Promise<Headers> {
+  return [['x-weir-cost', formatUsd(cost)], ...budgetHeader(await left())];
+}
+
+const budgetHeader = (funds: Pick<Funds, 'budget'> | undefined): Headers =>
+  funds?.budget === undefined ? [] : [['x-weir-budget-remaining', formatUsd(funds.budget)]];
 
 /** Dispatches a request to its routes, and searches the web if the request may search. */
 function dispatchRequest(planned: PlannedRequest, relay: Relay, services: ServeServices): Dispatch {

@@ -92,7 +92,10 @@ function findModel(name: string, options: PlanOptions): Model {
  * Repeats the model's name as the caller wrote it, which may be a secret. Like every message of a failure, the text is for the
  * caller alone.
  */
-function notFoundText(name: string, { snapshot, allowedModels, isListed = () => true }: PlanOptions): string {
+export function notFoundText(
+  name: string,
+  { snapshot, allowedModels, isListed = () => true }: Pick<PlanOptions, 'snapshot' | 'allowedModels' | 'isListed'>,
+): string {
   const allowed = [...snapshot.models.keys()].filter((id) => allowsModel(allowedModels, id));
   const near = nearNames(name, allowed).filter((id) => {
     const model = snapshot.models.get(id);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { furtherPathsModes } from '../../core/api-paths.ts';
 import { logLevelSchema } from '../../core/log-level.ts';
 import { searchForms } from '../../core/web-search.ts';
 import * as form from './setting-forms.ts';
@@ -9,6 +10,11 @@ const { setting } = form;
 const responses = setting(
   form.choice(['off', 'stateless']).default('off'),
   'Third surface, POST /v1/responses, which stores nothing: stateless turns it on; off: the path is answered like any unknown one.',
+);
+
+const furtherPaths = setting(
+  form.choice(furtherPathsModes).default('off'),
+  'Further paths for agents and tools: GET /v1/key, which shows a key its limits and what is left of its budget, GET /v1/models/{id}, and POST /v1/messages/count_tokens. with-balance: GET /v1/key also shows the balance of the workspace; off: the paths are answered like any unknown one.',
 );
 
 /**
@@ -89,6 +95,11 @@ export const settingsSchema = z.object({
     'Keys that seal what searches found, and reasoning on the third surface, 32 random bytes in base64 or hex on each line: the first one seals, all of them open; default: one that is made in the data folder, for a single replica.',
   ),
   WEIR_RESPONSES: responses,
+  WEIR_FURTHER_PATHS: furtherPaths,
+  WEIR_COST_HEADERS: setting(
+    form.choice(['off', 'on']).default('off'),
+    'Whether answers have the headers x-weir-cost, USD, if they are not streamed, and x-weir-budget-remaining, what is left of the budget of the key.',
+  ),
   WEIR_BILLING_LINES: setting(
     form.choice(['drop', 'keep']).default('drop'),
     'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',
@@ -120,6 +131,7 @@ export const envoySettingsSchema = z.object({
     'Address that Envoy listens on for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
   ),
   WEIR_RESPONSES: responses,
+  WEIR_FURTHER_PATHS: furtherPaths,
   WEIR_TRUSTED_HOPS: setting(form.wholeNumber(0, 99).default(0), 'Proxies in front of Envoy that are believed.'),
   WEIR_CONNECTIONS_PER_ADDRESS: setting(
     form.wholeNumber(0, 1_000_000).optional(),

@@ -12,6 +12,7 @@ test('without settings the edge is where its starter wants it, with limits for o
     host: '127.0.0.1',
     trustedHops: 0,
     surfaces: ['chat', 'messages'],
+    furtherPaths: 'off',
     maxConnections: 20_000,
     connections: { perAddress: 2_500, unauthenticatedIdleSeconds: 15 },
   });

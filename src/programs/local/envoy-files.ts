@@ -1,8 +1,7 @@
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
-import { servedSurfaces } from '../../core/api-paths.ts';
-import type { Surface } from '../../core/dialect.ts';
+import { type ServedApi, servedSurfaces } from '../../core/api-paths.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { TraceSampling } from '../../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../../control/envoy/config/bootstrap.ts';
@@ -64,6 +63,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
     extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
     trustedHops: edge.trustedHops,
     surfaces: edge.surfaces,
+    furtherPaths: edge.furtherPaths,
     connections: edge.connections,
     maxConnections: edge.maxConnections,
     heapBytes,
@@ -132,11 +132,10 @@ function readPem(setting: string, file: string): Buffer {
 }
 
 /** The edge's settings from the environment, for `weir start` and `weir envoy bootstrap` alike. */
-interface EdgeSettings {
+interface EdgeSettings extends ServedApi {
   /** The address that the edge listens on. */
   readonly host: string;
   readonly trustedHops: number;
-  readonly surfaces: readonly Surface[];
   /** Most connections of all callers together. */
   readonly maxConnections: number;
   /** Limits for one caller; undefined if there are none. */
@@ -173,6 +172,7 @@ export function readEdgeSettings(
     host: variables.WEIR_EDGE_HOST ?? options.defaultHost,
     trustedHops,
     surfaces: servedSurfaces(variables),
+    furtherPaths: variables.WEIR_FURTHER_PATHS,
     maxConnections,
     connections:
       trustedHops > 0

@@ -35,17 +35,17 @@ export function startReaders(
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const structures = startStructureChecker({ startThread });
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
-  const prepare: AcceptServices['prepare'] = (body, surface) =>
+  const prepare: AcceptServices['prepare'] = (body, surface, how) =>
     body.length <= maxBodyHereBytes
       ? readInTurn(() =>
           prepareHere(body, {
-            ...{ surface, secret: secret() },
+            ...{ surface, ...how, secret: secret() },
             ...reading,
             countPrompt: tokenizers.countPrompt,
             ...(search && { seal: search.seal, traces: search.seal }),
           }),
         )
-      : worker.prepare(body, surface);
+      : worker.prepare(body, surface, how);
   return {
     ...{ tokenizers, structures, prepare },
     loadTokenizers: tokenizerLoader(tokenizers, log),

@@ -14,6 +14,7 @@ import { createPipeline, type PipelineServices } from '../../gateway/request/pip
 import { createAffinity } from '../../gateway/routing/affinity.ts';
 import { createSystemPlacement } from '../../gateway/routing/system-placement.ts';
 import type { Settings } from '../../process/settings/settings.ts';
+import { shownCredential } from '../../books/core/shown-credential.ts';
 import { hashKey, looksLikeKey } from '../../books/accounts/key-text.ts';
 import type { OpenStore } from '../../books/store/connect-store.ts';
 import type { EnvoyParts } from './envoy-parts.ts';
@@ -26,7 +27,7 @@ import type { openWebSearch } from './web-search.ts';
 interface PipelineParts extends Pick<PipelineServices, 'telemetry' | 'traceOf'> {
   readonly store: OpenStore;
   readonly gates: Pick<Gates, 'limits' | 'addresses' | 'common'>;
-  readonly catalog: Pick<ServedCatalog, 'snapshots' | 'modelList'>;
+  readonly catalog: Pick<ServedCatalog, 'snapshots' | 'modelList' | 'modelEntry'>;
   readonly readers: Pick<ReturnType<typeof startReaders>, 'prepare' | 'tokenizers' | 'structures'>;
   readonly envoy: Pick<EnvoyParts, 'egress'>;
   readonly routes: Pick<ReturnType<typeof measureRoutes>, 'measured' | 'health' | 'answerLengths'>;
@@ -52,6 +53,7 @@ export function openServicePipeline(settings: Settings, parts: PipelineParts) {
     abuseContact: settings.WEIR_ABUSE_CONTACT,
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
+    modelEntry: catalog.modelEntry,
     isListed: (model) => routes.measured.statusOf(model).listed,
     prepare: readers.prepare,
     tokenizers: readers.tokenizers,
@@ -64,6 +66,9 @@ export function openServicePipeline(settings: Settings, parts: PipelineParts) {
     placement: createSystemPlacement(),
     structures: readers.structures,
     ...{ search, traces: search?.seal, surfaces: servedSurfaces(settings) },
+    furtherPaths: settings.WEIR_FURTHER_PATHS,
+    costHeaders: settings.WEIR_COST_HEADERS,
+    showCredential: shownCredential,
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,

@@ -61,11 +61,12 @@ async function openai() {
     key: () => ask({}, new OpenAI({ baseURL, apiKey: 'sk-wrong', maxRetries: 0 })),
     model: () => ask({ model: 'test/none' }),
     request: () => ask({ temperature: 9 }),
-    path: () => client.models.retrieve(model),
+    path: () => client.models.retrieve('test/none'),
     engine: () => ask({ messages: broken }),
   });
   return {
-    ...{ models, text: whole.choices[0].message.content, streamed },
+    ...{ models, retrieved: (await client.models.retrieve(model)).id },
+    ...{ text: whole.choices[0].message.content, streamed },
     ...{ called, answer, structured: JSON.parse(formed.choices[0].message.content), errors },
     ...{ requestId: whole._request_id, cost: whole.usage.cost },
   };
@@ -101,11 +102,13 @@ async function anthropic() {
     key: () => ask({}, new Anthropic({ baseURL: origin, apiKey: 'wrong', authToken: null, maxRetries: 0 })),
     model: () => ask({ model: 'test/none' }),
     request: () => ask({ temperature: 9 }),
-    path: () => client.models.retrieve(model),
+    path: () => client.models.retrieve('test/none'),
     engine: () => ask({ messages: broken }),
   });
   return {
-    ...{ models, text: textOf(whole), streamed },
+    ...{ models, retrieved: (await client.models.retrieve(model)).id },
+    counted: (await client.messages.countTokens({ model, messages: usual.messages })).input_tokens,
+    ...{ text: textOf(whole), streamed },
     ...{ called, answer: textOf(finished), structured: JSON.parse(textOf(formed)), errors },
     ...{ requestId: whole._request_id, cost: whole.usage.cost },
   };

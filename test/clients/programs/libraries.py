@@ -63,6 +63,7 @@ def openai():
     formed = client.chat.completions.parse(model=MODEL, messages=USER, response_format=Harbour)
     return {
         "models": [model.id for model in client.models.list()],
+        "retrieved": client.models.retrieve(MODEL).id,
         "text": whole.choices[0].message.content,
         "streamed": streamed,
         "answer": answer.choices[0].message.content,
@@ -71,7 +72,7 @@ def openai():
             key=lambda: ask(OpenAI(base_url=BASE_URL, api_key="sk-wrong", max_retries=0)),
             model=lambda: ask(model="test/none"),
             request=lambda: ask(temperature=9),
-            path=lambda: client.models.retrieve(MODEL),
+            path=lambda: client.models.retrieve("test/none"),
             engine=lambda: ask(messages=BROKEN),
         ),
         "requestId": whole._request_id,
@@ -111,6 +112,8 @@ def anthropic():
     formed = client.messages.parse(model=MODEL, max_tokens=1000, messages=USER, output_format=Harbour)
     return {
         "models": [model.id for model in client.models.list()],
+        "retrieved": client.models.retrieve(MODEL).id,
+        "counted": client.messages.count_tokens(model=MODEL, messages=USER).input_tokens,
         "text": text_of(whole),
         "streamed": streamed,
         "answer": text_of(answer),
@@ -119,7 +122,7 @@ def anthropic():
             key=lambda: ask(Anthropic(base_url=ORIGIN, api_key="wrong", max_retries=0)),
             model=lambda: ask(model="test/none"),
             request=lambda: ask(extra_body={"temperature": 9}),
-            path=lambda: client.models.retrieve(MODEL),
+            path=lambda: client.models.retrieve("test/none"),
             engine=lambda: ask(messages=BROKEN),
         ),
         "requestId": whole._request_id,

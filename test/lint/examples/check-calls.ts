@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { AnySchemaObject } from 'ajv';
 import { messageOf } from '../../../src/core/failure.ts';
 import { isObject } from '../../../src/core/json.ts';
-import { answerPaths } from '../../../src/core/api-paths.ts';
+import { answerPaths, furtherPaths } from '../../../src/core/api-paths.ts';
 import { surfaces } from '../../../src/core/dialect.ts';
 import { dialects } from '../../../src/gateway/dialects/dialects.ts';
 
@@ -80,7 +80,9 @@ export function createCallChecks({ adminApi, models }: CallOptions): CallChecks 
       const surface = surfaceAt.get(url.pathname);
       if (url.pathname.startsWith('/api/')) return adminCall(body === undefined ? 'get' : 'post', url, body);
       if (surface !== undefined) return body === undefined ? ['there is no body'] : readAs(surface, body);
-      return ['/v1/models', '/healthz'].includes(url.pathname) ? [] : [`the gateway has no ${url.pathname}`];
+      return ['/v1/models', furtherPaths.key, '/healthz'].includes(url.pathname)
+        ? []
+        : [`the gateway has no ${url.pathname}`];
     },
     request: (text) => {
       const value = JSON.parse(text) as unknown;

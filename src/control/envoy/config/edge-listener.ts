@@ -1,6 +1,5 @@
 import { tagsHeader } from '../../../core/tags.ts';
-import { usualSurfaces } from '../../../core/api-paths.ts';
-import type { Surface } from '../../../core/dialect.ts';
+import { type ServedApi, usualSurfaces } from '../../../core/api-paths.ts';
 import type { TraceSampling } from '../../../core/trace.ts';
 import { type ConnectionLimits, connectionFilters, requestFilters } from './connection-limits.ts';
 import { runFolder } from './run-folder.ts';
@@ -19,7 +18,7 @@ export const defaultRates = {
 } as const;
 
 /** An operator's decisions about the edge, the listener that callers reach. */
-export interface EdgeOptions {
+export interface EdgeOptions extends Partial<ServedApi> {
   /** Folder of the sockets and of the clusters file; see run-folder.ts. */
   readonly runFolder: string;
   readonly edge: {
@@ -35,8 +34,6 @@ export interface EdgeOptions {
   readonly flood?: { readonly perSecond: number; readonly burst: number };
   /** `GET /v1/models` per client address. Default: that of `defaultRates`. */
   readonly models?: { readonly perMinute: number; readonly burst: number };
-  /** Surfaces that are served. Default: those that every deployment serves. */
-  readonly surfaces?: readonly Surface[] | undefined;
   /** Services that the edge hands its requests to, each on a socket of its own. Default: one. */
   readonly services?: number | undefined;
   /** Which traces are recorded. Undefined: Envoy has no tracer. */
@@ -91,13 +88,14 @@ const socketOptions: readonly ConfigObject[] = [
 ];
 
 function callerManager(options: EdgeOptions, connectionsModule: string): ConfigObject {
-  const { surfaces = usualSurfaces } = options;
+  const { surfaces = usualSurfaces, furtherPaths } = options;
+  const served = { surfaces, furtherPaths };
   return connectionManager({
     stat_prefix: 'edge',
     // HTTP/1.1, or HTTP/2 by ALPN or prior knowledge.
     codec_type: 'AUTO',
-    route_config: edgeRoutes(options.models ?? defaultRates.models, surfaces),
-    local_reply_config: ownReplies(surfaces),
+    route_config: edgeRoutes(options.models ?? defaultRates.models, served),
+    local_reply_config: ownReplies(served),
     ...(options.tracing === undefined ? {} : { tracing: edgeTracing(options.tracing) }),
     ...identity(options.trustedHops),
     ...pathRules,
@@ -134,7 +132,7 @@ function identity(trustedHops: number): ConfigObject {
   };
 }
 
-/** An escaped slash is part of a name. Client libraries ask for paths such as `/v1/models/org%2Fmodel`, and get 404. */
+/** An escaped slash is part of a name. Client libraries ask for paths such as `/v1/models/org%2Fmodel`. */
 const pathRules: ConfigObject = {
   normalize_path: true,
   merge_slashes: true,

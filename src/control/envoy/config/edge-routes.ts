@@ -1,5 +1,4 @@
-import { answerPaths } from '../../../core/api-paths.ts';
-import type { Surface } from '../../../core/dialect.ts';
+import { answerPaths, furtherPaths, hasFurtherPaths, type ServedApi } from '../../../core/api-paths.ts';
 import { extension, type Json, type ConfigObject, overwrite, typed } from './typed.ts';
 
 export const extprocFilter = 'weir.service';
@@ -10,7 +9,7 @@ export const extprocFilter = 'weir.service';
  */
 export function edgeRoutes(
   models: { readonly perMinute: number; readonly burst: number },
-  surfaces: readonly Surface[],
+  served: ServedApi,
 ): ConfigObject {
   const catalog = { [modelsFilter]: modelsLimit(models) };
   return {
@@ -25,10 +24,11 @@ export function edgeRoutes(
             match: { prefix: '/', headers: [{ name: ':authority', string_match: { contains: ',' } }] },
             direct_response: { status: 400 },
           },
-          ...surfaces.map((surface) => toService({ exact: 'POST' }, answerPaths[surface])),
-          toService({ safe_regex: { regex: 'GET|HEAD' } }, '/healthz'),
+          ...served.surfaces.map((surface) => toService({ exact: 'POST' }, { path: answerPaths[surface] })),
+          ...(hasFurtherPaths(served) ? furtherRoutes : []),
+          toService(getOrHead, { path: '/healthz' }),
           // One route for all methods, including the preflight of browsers: each route would have a bucket of its own.
-          toService({ safe_regex: { regex: 'GET|HEAD|OPTIONS' } }, '/v1/models', catalog),
+          toService({ safe_regex: { regex: 'GET|HEAD|OPTIONS' } }, catalogPath(served), catalog),
           { match: { prefix: '/' }, direct_response: { status: 404 } },
           { match: { connect_matcher: {} }, direct_response: { status: 404 } },
         ],
@@ -37,14 +37,25 @@ export function edgeRoutes(
   };
 }
 
+const getOrHead: ConfigObject = { safe_regex: { regex: 'GET|HEAD' } };
+
+const furtherRoutes: readonly ConfigObject[] = [
+  toService({ exact: 'POST' }, { path: furtherPaths.countTokens }),
+  toService(getOrHead, { path: furtherPaths.key }),
+];
+
+/** The list of models and its entries have one route, and so one bucket. */
+const catalogPath = (served: ServedApi): ConfigObject =>
+  hasFurtherPaths(served) ? { safe_regex: { regex: '/v1/models(/.+)?' } } : { path: '/v1/models' };
+
 /** A route that turns the service's filter on: it is off elsewhere, so that no request reaches the service by accident. */
 function toService(
   method: ConfigObject,
-  path: string,
+  path: ConfigObject,
   perFilter: { readonly [name: string]: Json } = {},
 ): ConfigObject {
   return {
-    match: { path, headers: [{ name: ':method', string_match: method }] },
+    match: { ...path, headers: [{ name: ':method', string_match: method }] },
     // The service answers inside the ext_proc filter, so a request that gets this far was not answered.
     direct_response: { status: 503 },
     typed_per_filter_config: {

@@ -1,5 +1,4 @@
-import { answerPaths, maxShownPathLength, nothingAt } from '../../../core/api-paths.ts';
-import type { Surface } from '../../../core/dialect.ts';
+import { answerPaths, maxShownPathLength, nothingAt, type ServedApi } from '../../../core/api-paths.ts';
 import { type Json, type ConfigObject, typed } from './typed.ts';
 import type { ErrorType } from '../../../core/failure.ts';
 
@@ -16,13 +15,13 @@ interface OwnReply {
 const rejected = { status: 400, type: 'invalid_request_error' } as const;
 
 /** Every status that Envoy sends by itself, and what the caller gets instead. 500 and 504 never reach a caller. */
-const repliesFor = (surfaces: readonly Surface[]): readonly OwnReply[] => [
+const repliesFor = (served: ServedApi): readonly OwnReply[] => [
   {
     from: [404],
     status: 404,
     type: 'invalid_request_error',
     // The path without its query, which may hold a secret. Envoy escapes the path for JSON.
-    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${maxShownPathLength}%`, surfaces),
+    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${maxShownPathLength}%`, served),
   },
   {
     from: [429],
@@ -53,11 +52,11 @@ const useHttp: OwnReply = {
   ],
 };
 
-const noUpgrade = (surfaces: readonly Surface[]): OwnReply => ({
+const noUpgrade = (served: ServedApi): OwnReply => ({
   from: [],
   status: 404,
   type: 'invalid_request_error',
-  message: nothingAt('an upgraded connection', surfaces),
+  message: nothingAt('an upgraded connection', served),
 });
 
 const underscore: OwnReply = {
@@ -95,19 +94,17 @@ const serviceDetails = 'weir';
 const fromService: ConfigObject = { filter: detailsAre(serviceDetails) };
 
 /** Gives every reply that Envoy makes by itself at the edge the envelope of the API. The first mapper that matches wins. */
-export function ownReplies(surfaces: readonly Surface[]): ConfigObject {
+export function ownReplies(served: ServedApi): ConfigObject {
   return {
     mappers: [
       fromService,
       tooLarge,
-      ...(surfaces.includes('responses')
+      ...(served.surfaces.includes('responses')
         ? mappers({ and_filter: { filters: [upgradeRefused, onResponses] } }, useHttp)
         : []),
-      ...mappers(upgradeRefused, noUpgrade(surfaces)),
+      ...mappers(upgradeRefused, noUpgrade(served)),
       ...mappers(detailsAre('http1.unexpected_underscore'), underscore),
-      ...repliesFor(surfaces).flatMap((reply) =>
-        reply.from.flatMap((status) => mappers(statusIs('EQ', status), reply)),
-      ),
+      ...repliesFor(served).flatMap((reply) => reply.from.flatMap((status) => mappers(statusIs('EQ', status), reply))),
       ...mappers(statusIs('GE', 500), away),
       ...mappers(statusIs('GE', 400), malformed),
     ],

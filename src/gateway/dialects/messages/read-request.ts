@@ -8,7 +8,7 @@ import { refuseStored } from '../stored-state.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readToolChoice, readTools } from './read-tools.ts';
-import { type MessagesBody, messagesBody } from './schema.ts';
+import { countBody, type MessagesBody, messagesBody } from './schema.ts';
 import { createSearchReader } from './search-blocks.ts';
 
 /**
@@ -34,9 +34,12 @@ const inertNames: ReadonlySet<string> = new Set([
  * `variant_not_supported`, `web_search_name_reserved`, or
  * `web_search_unavailable` for search results without a `seal` that could open them.
  */
-export function readRequest(value: unknown, { seal, keepsBillingLines = false }: ReadOptions = {}): Request {
+export function readRequest(
+  value: unknown,
+  { seal, keepsBillingLines = false, isCount = false }: ReadOptions = {},
+): Request {
   refuseStored(value, 'messages');
-  const body = parseBody(messagesBody, value);
+  const body = parseBody(isCount ? countBody : messagesBody, value);
   const responseFormat = readResponseFormat(body);
   const citing = responseFormat === undefined ? 'marks' : 'none';
   const { tools, webSearch } = readTools(body, citing);

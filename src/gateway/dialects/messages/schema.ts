@@ -192,7 +192,10 @@ export const messagesBody = z.object({
   ...reasoningFields,
 });
 
-export type MessagesBody = z.infer<typeof messagesBody>;
+/** A body whose prompt is only counted. */
+export const countBody = messagesBody.partial({ max_tokens: true });
+
+export type MessagesBody = z.infer<typeof countBody>;
 export type WireMessage = z.infer<typeof message>;
 export type UserBlock = z.infer<typeof userBlocks>[number];
 export type AssistantBlock = z.infer<typeof assistantBlocks>[number];
