@@ -1,0 +1,225 @@
+import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { exportJWK, type JSONWebKeySet, type JWTPayload, SignJWT } from 'jose';
+import { describe, expect, it } from 'vitest';
+import type { Identity } from '../../core/identity.ts';
+import { compileIdentity, findIdentity } from './find-identity.ts';
+import { createIssuerKeys, IssuerAway, maxKeyAgeMs } from './issuer-keys.ts';
+import { claimsIn, looksLikeToken } from './token-text.ts';
+import { compileRule } from './compile-rule.ts';
+
+const now = Date.UTC(2026, 10, 29);
+const seconds = now / 1_000;
+const issuer = 'https://issuer.test';
+const pair = (): { privateKey: KeyObject; publicKey: KeyObject } => generateKeyPairSync('rsa', { modulusLength: 2048 });
+const first = pair();
+const second = pair();
+
+const setOf = async (keys: Readonly<Record<string, KeyObject>>): Promise<JSONWebKeySet> => ({
+  keys: await Promise.all(Object.entries(keys).map(async ([kid, key]) => ({ ...(await exportJWK(key)), kid, alg: 'RS256' }))),
+});
+
+const claims = (over: JWTPayload = {}): JWTPayload => ({
+  ...{ iss: issuer, aud: ['weir'], sub: 'system:serviceaccount:search:indexer' },
+  ...{ iat: seconds - 10, exp: seconds + 3_600, 'kubernetes.io': { namespace: 'search' } },
+  ...over,
+});
+
+const sign = (payload: JWTPayload, { key = first.privateKey, kid = 'a', header = {} } = {}): Promise<string> =>
+  new SignJWT(payload).setProtectedHeader({ alg: 'RS256', kid, ...header }).sign(key);
+
+const identity = (over: Partial<Identity> = {}): Identity => ({
+  ...{ id: 'identity_1', name: 'search', issuer, audience: 'weir' },
+  match: ['claims["kubernetes.io"].namespace == "search"'],
+  workspace: { id: 'ws_1' },
+  each: 'identity',
+  tags: { app: 'claims.sub' },
+  isBound: false,
+  ...{ rate: 10, burst: 20, budget: undefined, models: undefined, status: 'active' },
+  ...over,
+});
+
+const find = (token: string, identities = [identity()]) => {
+  const keys = createIssuerKeys(() => setOf({ a: first.publicKey }), { elapsed: () => 0 });
+  return findIdentity(token, {
+    identities: identities.map(compileIdentity),
+    keysOf: (name) => (name === issuer ? { keys, issuer } : undefined),
+    clock: { now: () => now },
+  });
+};
+
+describe('a token', () => {
+  it('names identity, subject, workspace, tags and end', async () => {
+    await expect(find(await sign(claims()))).resolves.toMatchObject({
+      identity: { id: 'identity_1' },
+      subject: 'system:serviceaccount:search:indexer',
+      workspace: { id: 'ws_1' },
+      tags: { app: 'system:serviceaccount:search:indexer' },
+      expiresAt: now + 3_600_000,
+    });
+  });
+
+  it.each([
+    ['of another namespace', claims({ 'kubernetes.io': { namespace: 'ads' } }), 'no-identity'],
+    ['without the claim', claims({ 'kubernetes.io': undefined }), 'no-identity'],
+    ['for another audience', claims({ aud: 'https://kubernetes.default.svc' }), 'other-audience'],
+    ['of another issuer', claims({ iss: 'https://evil.test' }), 'unknown-issuer'],
+    ['without a subject', claims({ sub: undefined }), 'malformed'],
+    ['without an end', claims({ exp: undefined }), 'malformed'],
+    ['that has ended five minutes ago', claims({ exp: seconds - 300 }), 'expired'],
+    ['that begins in five minutes', claims({ nbf: seconds + 300 }), 'not-yet-valid'],
+    ['that was made in five minutes', claims({ iat: seconds + 300 }), 'not-yet-valid'],
+  ])('%s lets nobody in', async (_, payload, fault) => {
+    await expect(sign(payload).then((token) => find(token))).rejects.toMatchObject({ fault });
+  });
+
+  it.each([
+    ['ended 30 s ago', { exp: seconds - 30 }],
+    ['begins in 30 s', { nbf: seconds + 30, iat: seconds + 30 }],
+  ])('is good within the leeway: it %s', async (_, over) => {
+    await expect(sign(claims(over)).then((token) => find(token))).resolves.toBeDefined();
+  });
+
+  it.each([
+    ['another key', { key: second.privateKey }, 'signature'],
+    ['a key that is not known', { kid: 'b' }, 'unknown-key'],
+    ['a key in its header', { key: second.privateKey, header: { jwk: second.publicKey.export({ format: 'jwk' }) } }, 'signature'],
+    ['an address of keys in its header', { key: second.privateKey, header: { jku: 'https://evil.test/keys' } }, 'signature'],
+    ['an address of certificates in its header', { key: second.privateKey, header: { x5u: 'https://evil.test' } }, 'signature'],
+  ])('that was signed with %s lets nobody in', async (_, how, fault) => {
+    await expect(sign(claims(), how).then((token) => find(token))).rejects.toMatchObject({ fault });
+  });
+
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const unsigned = (header: object, body = part(claims())): string => `${part(header)}.${body}`;
+
+  it.each([
+    ['no algorithm', `${unsigned({ alg: 'none' })}.eA`],
+    ['the public key as a shared secret', ((text) => `${text}.${createHmac('sha256', first.publicKey.export({ type: 'spki', format: 'pem' })).update(text).digest('base64url')}`)(unsigned({ alg: 'HS256', kid: 'a' }))],
+  ])('with %s lets nobody in', async (_, token) => {
+    await expect(find(token)).rejects.toMatchObject({ fault: 'algorithm' });
+  });
+
+  it.each([
+    ['iss', '{"iss":"https://a.test","iss":"https://issuer.test"}'],
+    ['a claim inside another', '{"iss":"https://issuer.test","k":{"n":1,"n":2}}'],
+    ['a name with an escape', String.raw`{"iss":"https://a.test","is\u0073":"https://issuer.test"}`],
+  ])('that has %s twice has no claims', (_, text) => {
+    expect(claimsIn(`${part({ alg: 'RS256' })}.${Buffer.from(text).toString('base64url')}.eA`)).toBeUndefined();
+  });
+
+  it('with lists and objects has its claims', () => {
+    const payload = { iss: issuer, aud: ['a', 'b'], k: { n: [1, { m: [] }], o: {} } };
+    expect(claimsIn(`${part({})}.${part(payload)}.eA`)).toEqual(payload);
+  });
+
+  it.each([
+    ['a.b.c', true],
+    ['a..c', false],
+    ['sk-weir-abc', false],
+    [`a.${'b'.repeat(10_000)}.c`, false],
+    ['a.b.c.d.e', false],
+  ])('%.20s… looks like one: %s', (text, is) => {
+    expect(looksLikeToken(text)).toBe(is);
+  });
+});
+
+describe('an identity', () => {
+  it('takes the workspace from a claim', async () => {
+    const wanted = identity({ workspace: { claim: 'claims["kubernetes.io"].namespace' } });
+    await expect(find(await sign(claims()), [wanted])).resolves.toMatchObject({ workspace: { name: 'search' } });
+  });
+
+  it.each(['claims.missing', 'claims.iat', '""'])('refuses a token without a text for its workspace: %s', async (claim) => {
+    const wanted = identity({ workspace: { claim } });
+    await expect(find(await sign(claims()), [wanted])).rejects.toMatchObject({ fault: 'no-workspace' });
+  });
+
+  it('comes first if its name does', async () => {
+    const token = await sign(claims());
+    await expect(find(token, [identity({ id: 'one' }), identity({ id: 'two' })])).resolves.toMatchObject({ identity: { id: 'one' } });
+  });
+});
+
+describe('a rule', () => {
+  it.each([
+    ['claims.groups.exists(g, g == "a")', { groups: ['b', 'a'] }, true],
+    ['claims.sub.matches("^(a+)+$")', { sub: `${'a'.repeat(5_000)}!` }, false],
+    ['"x" in claims.groups || claims.email.endsWith("@example.com")', { email: 'a@example.com' }, true],
+    ['claims.n > 3', { n: 4 }, true],
+    ['claims.missing == 1', {}, undefined],
+  ])('%s', (text, of, value) => {
+    expect(compileRule(text)(of)).toBe(value);
+  });
+
+  it.each([
+    ['claims.', 'expecting'],
+    ['claim.sub == "a"', 'expected "claims", and found "claim"'],
+    ['claims.a.all(x, claims.b.exists(y, y == x))', 'expected at most 1 of all'],
+    ['read(claims.sub)', 'unbound function: read'],
+    [`claims.sub == "${'a'.repeat(1_000)}"`, 'expected at most 1000 characters'],
+  ])('%.40s is refused', (text, message) => {
+    expect(() => compileRule(text)).toThrow(message);
+  });
+});
+
+describe('keys of an issuer', () => {
+  function openIssuer() {
+    let elapsed = 0;
+    let keys: Readonly<Record<string, KeyObject>> | 'away' = { a: first.publicKey };
+    let asked = 0;
+    const issuerKeys = createIssuerKeys(
+      async () => {
+        asked += 1;
+        if (keys === 'away') throw new Error('away');
+        return setOf(keys);
+      },
+      { elapsed: () => elapsed },
+    );
+    const keyOf = (kid: string) => Promise.resolve(issuerKeys.keyOf({ alg: 'RS256', kid }, { payload: '', signature: '' }));
+    return {
+      ...issuerKeys,
+      keyOf,
+      asked: () => asked,
+      advance: (ms: number) => (elapsed += ms),
+      set: (now: typeof keys) => (keys = now),
+    };
+  }
+
+  it('are read once for all who wait', async () => {
+    const { asked, keyOf } = openIssuer();
+    await Promise.all([keyOf('a'), keyOf('a')]);
+    expect(asked()).toBe(1);
+  });
+
+  it('are read again for an unknown key, once a second', async () => {
+    const { advance, asked, keyOf, set } = openIssuer();
+    await keyOf('a');
+    set({ a: first.publicKey, b: second.publicKey });
+    await expect(keyOf('b')).rejects.toThrow('no applicable key');
+    advance(1_000);
+    await expect(keyOf('b')).resolves.toBeDefined();
+    await Promise.allSettled(Array.from({ length: 100 }, (_, index) => keyOf(`c${index}`)));
+    expect(asked()).toBe(2);
+  });
+
+  it('stay good while the issuer is away, and end with the next answer', async () => {
+    const { advance, awaySince, keyOf, set } = openIssuer();
+    await keyOf('a');
+    set('away');
+    advance(maxKeyAgeMs);
+    await keyOf('a');
+    await expect(keyOf('b')).rejects.toThrow('no applicable key');
+    expect(awaySince()).toBe(maxKeyAgeMs);
+    set({ b: second.publicKey });
+    advance(1_000);
+    await keyOf('b');
+    await expect(keyOf('a')).rejects.toThrow('no applicable key');
+    expect(awaySince()).toBeUndefined();
+  });
+
+  it('of an issuer that never answered let nobody in', async () => {
+    const { keyOf, set } = openIssuer();
+    set('away');
+    await expect(keyOf('a')).rejects.toBeInstanceOf(IssuerAway);
+  });
+});

@@ -1,0 +1,131 @@
+import { errors, jwtVerify, type JWTPayload } from 'jose';
+import type { Clock } from '../../core/clock.ts';
+import { type Identity, type TokenFault } from '../../core/identity.ts';
+import { compileRule, type Rule } from './compile-rule.ts';
+import { IssuerAway, type IssuerKeys } from './issuer-keys.ts';
+import { claimsIn } from './token-text.ts';
+
+/** Asymmetric ones alone: a token that is signed with the issuer's public key as a shared secret must let nobody in. */
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+
+/** How far the clocks of issuer and gateway may differ, seconds. */
+const leewaySeconds = 60;
+
+/** A token lets nobody in. */
+export class TokenRefused extends Error {
+  override readonly name = 'TokenRefused';
+  readonly fault: TokenFault;
+
+  constructor(fault: TokenFault, options?: ErrorOptions) {
+    super(fault, options);
+    this.fault = fault;
+  }
+}
+
+/** Whom a token names. */
+export interface FoundIdentity {
+  readonly identity: Identity;
+  readonly subject: string;
+  /** Id or name of the workspace that pays. */
+  readonly workspace: { readonly id: string } | { readonly name: string };
+  /** Tags by name, which win over those of the header. */
+  readonly tags: Readonly<Record<string, string>>;
+  /** End of the token, milliseconds since the Unix epoch. */
+  readonly expiresAt: number;
+}
+
+interface CompiledIdentity {
+  readonly identity: Identity;
+  readonly match: readonly Rule[];
+  readonly workspace: { readonly id: string } | { readonly rule: Rule };
+  readonly tags: readonly (readonly [string, Rule])[];
+}
+
+/** Throws the error of the first expression that is wrong. */
+export function compileIdentity(identity: Identity): CompiledIdentity {
+  const { match, tags, workspace } = identity;
+  return {
+    identity,
+    match: match.map(compileRule),
+    workspace: 'id' in workspace ? workspace : { rule: compileRule(workspace.claim) },
+    tags: Object.entries(tags).map(([name, text]) => [name, compileRule(text)]),
+  };
+}
+
+/**
+ * Verifies a token and finds its identity. `identities`: in the order of their names; the first one that matches wins. Rejects with
+ * `TokenRefused`. Headers that name a key or an address (`jku`, `jwk`, `x5u`, `x5c`) are not read: keys come from the issuer alone.
+ */
+export async function findIdentity(
+  token: string,
+  { identities, keysOf, clock }: {
+    readonly identities: readonly CompiledIdentity[];
+    readonly keysOf: (issuer: string) => { readonly keys: IssuerKeys; readonly issuer: string } | undefined;
+    readonly clock: Pick<Clock, 'now'>;
+  },
+): Promise<FoundIdentity> {
+  const unverified = claimsIn(token);
+  if (unverified === undefined) throw new TokenRefused('malformed');
+  const found = keysOf(unverified.iss ?? '');
+  if (found === undefined) throw new TokenRefused('unknown-issuer');
+  const claims = await verified(token, { ...found, clock });
+  const ofIssuer = identities.filter(({ identity }) => keysOf(identity.issuer)?.keys === found.keys);
+  const audiences = [claims.aud ?? []].flat();
+  const ofAudience = ofIssuer.filter(({ identity }) => audiences.includes(identity.audience));
+  if (ofAudience.length === 0) throw new TokenRefused('other-audience');
+  const one = ofAudience.find(({ match }) => match.every((rule) => rule(claims) === true));
+  if (one === undefined) throw new TokenRefused('no-identity');
+  if (one.identity.status === 'suspended') throw new TokenRefused('suspended');
+  return {
+    identity: one.identity,
+    subject: claims.sub ?? '',
+    workspace: workspaceOf(one, claims),
+    tags: tagsOf(one, claims),
+    expiresAt: (claims.exp ?? 0) * 1_000,
+  };
+}
+
+async function verified(
+  token: string,
+  { keys, issuer, clock }: { readonly keys: IssuerKeys; readonly issuer: string; readonly clock: Pick<Clock, 'now'> },
+): Promise<JWTPayload> {
+  const now = clock.now();
+  try {
+    const { payload } = await jwtVerify(token, keys.keyOf, {
+      ...{ algorithms, issuer, clockTolerance: leewaySeconds, currentDate: new Date(now) },
+      requiredClaims: ['exp', 'sub'],
+    });
+    const { iat } = payload;
+    if (iat !== undefined && iat > now / 1_000 + leewaySeconds) throw new TokenRefused('not-yet-valid');
+    return payload;
+  } catch (error) {
+    throw error instanceof TokenRefused ? error : new TokenRefused(faultOf(error), { cause: error });
+  }
+}
+
+function faultOf(error: unknown): TokenFault {
+  if (error instanceof IssuerAway) return 'issuer-away';
+  if (error instanceof errors.JWTExpired) return 'expired';
+  if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'nbf' ? 'not-yet-valid' : 'malformed';
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'algorithm';
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) return 'unknown-key';
+  return error instanceof errors.JWSSignatureVerificationFailed ? 'signature' : 'malformed';
+}
+
+function workspaceOf({ workspace }: CompiledIdentity, claims: JWTPayload): FoundIdentity['workspace'] {
+  if ('id' in workspace) return workspace;
+  const name = workspace.rule(claims);
+  if (typeof name !== 'string' || name === '') throw new TokenRefused('no-workspace');
+  return { name };
+}
+
+/** A tag whose expression has no text for these claims is left out of the answer, and refuses the token: it is meant for everyone. */
+function tagsOf({ tags }: CompiledIdentity, claims: JWTPayload): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    tags.map(([name, rule]) => {
+      const value = rule(claims);
+      if (typeof value !== 'string') throw new TokenRefused('no-identity');
+      return [name, value];
+    }),
+  );
+}

@@ -1,0 +1,32 @@
+import { decodeJwt, type JWTPayload } from 'jose';
+import { createJsonScan } from '../../core/json-scan.ts';
+
+/** A ServiceAccount's token has 1 KB, those of others up to 4 KB. A longer one is not read. */
+export const maxTokenBytes = 8 * 1024;
+
+/** Three parts in base64url, the second and third not empty (RFC 7515, section 7.1). A key of Weir has no dots. */
+const form = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** Whether a text can be a signed token. */
+export const looksLikeToken = (text: string): boolean => text.length <= maxTokenBytes && form.test(text);
+
+/**
+ * The claims of a token, which are not verified yet. Undefined: it has none that can be read. RFC 7519, section 4, lets a reader
+ * choose among claims of the same name; another reader may have chosen otherwise, so such a token is none.
+ */
+export function claimsIn(token: string): JWTPayload | undefined {
+  try {
+    const claims = decodeJwt(token);
+    const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+    return createJsonScan({ maxDepth: Infinity, maxValues: valuesOf(claims) }).push(text) ? claims : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Objects, lists and commas, as a scan counts them: a name that is there twice makes one more in the text. */
+function valuesOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const inner = Object.values(value);
+  return inner.reduce<number>((sum, one) => sum + valuesOf(one), 1 + Math.max(0, inner.length - 1));
+}
