@@ -1,32 +1,62 @@
-import type { AccountValues } from './account-field.ts';
-import type { KeyFields } from './account.ts';
+import type { AccountChange, AccountFields, AccountValues } from './account-field.ts';
+import { keyFields } from './account.ts';
 
-/** The value of `Identity.issuer` for the API server of the own cluster, which also answers TokenReviews. */
+/** `Identity.issuer` of the API server of the own cluster, which also answers TokenReviews. */
 export const clusterIssuer = 'cluster';
 
-/**
- * Joins tokens of an issuer to a workspace: who may call without a key, and within which limits. The limits are those of a key;
- * each account of an identity has a row of its own among the keys.
- */
-export interface Identity extends Pick<AccountValues<KeyFields>, 'budget' | 'rate' | 'burst' | 'models' | 'status'> {
-  readonly id: string;
-  /** For people and reports; unique. */
-  readonly name: string;
+/** What an identity can be limited by: as a key. Its status says whether its tokens let anybody in. */
+export const identityLimits = {
+  status: keyFields.status,
+  budget: keyFields.budget,
+  rate: keyFields.rate,
+  burst: keyFields.burst,
+  models: keyFields.models,
+} as const satisfies AccountFields;
+export type IdentityLimits = AccountValues<typeof identityLimits>;
+export type IdentityLimitsChange = AccountChange<typeof identityLimits>;
+
+/** `identity`: all its tokens share the limits. `subject`: each subject has them. */
+export const identityShares = ['identity', 'subject'] as const;
+
+/** Whose tokens an identity takes, and which workspace pays. */
+export interface IdentityRules {
   /** Address of an OpenID Connect issuer, exactly as its tokens have it, or `cluster`. */
   readonly issuer: string;
-  /** One of the audiences of the token. */
+  /** One of the audiences of a token. */
   readonly audience: string;
   /** CEL over `claims`. All must be true. */
   readonly match: readonly string[];
-  /** Id of the workspace that pays, or CEL over `claims` that gives its name. */
-  readonly workspace: { readonly id: string } | { readonly claim: string };
-  /** Whether all its tokens share the limits, or each subject has them. */
-  readonly each: 'identity' | 'subject';
+  /**
+   * Name of the workspace that pays; or CEL over `claims` that gives it. An object lets claims name only the workspaces of its own
+   * namespace: `prefix` comes before the claim, and is in the ledger what distinguishes the namespace.
+   */
+  readonly workspace: { readonly name: string } | { readonly claim: string; readonly prefix?: string | undefined };
+  readonly each: (typeof identityShares)[number];
   /** CEL over `claims` by the name of the tag. A caller can neither leave these tags out nor replace them. */
   readonly tags: Readonly<Record<string, string>>;
   /** Ask the API server whether the token's ServiceAccount and pod still exist. */
   readonly isBound: boolean;
 }
+
+/** Joins tokens to a workspace: who may call without a key, and within which limits. */
+export interface Identity extends IdentityRules, IdentityLimits {
+  readonly id: string;
+  /** For people and reports. Unique among those that are not revoked. */
+  readonly name: string;
+}
+
+/** The account of an identity, or of one of its subjects, in a workspace. Its limits and its usage are those of a key. */
+export interface IdentityAccount {
+  readonly identityId: string;
+  /** As `Identity.workspace` gives it. */
+  readonly workspace: string;
+  /** Undefined: all subjects share it. */
+  readonly subject: string | undefined;
+}
+
+/** Subjects of an identity that have an account of their own. Those beyond share one. */
+export const maxSubjects = 500;
+export const otherSubjects = 'other';
 
 /** Why a token lets nobody in. For the log, metrics and problems; the caller gets one and the same answer. */
 export const tokenFaults = [
@@ -42,6 +72,5 @@ export const tokenFaults = [
   'no-identity',
   'no-workspace',
   'not-bound',
-  'suspended',
 ] as const;
 export type TokenFault = (typeof tokenFaults)[number];

@@ -17,6 +17,8 @@ export const listBounds = {
   /** Service accounts that are neither revoked nor expired, and the workspaces of one. */
   maxServiceAccounts: 1_000,
   maxServiceAccountWorkspaces: 100,
+  /** Identities that are not revoked. Each token of their issuers is compared with them. */
+  maxIdentities: 100,
   /** Open sessions of a key, or of a person who is no admin, at the portal. Beyond it, the oldest end. */
   maxSessions: 100,
   /** Webhooks of a workspace in a UTC day that tell of one threshold each. Those of further thresholds are collected. */

@@ -188,7 +188,7 @@ it('lets only the controller change what an object declares, until the object is
   expect(await declarationsOf(queries, [id])).toEqual(
     new Map([[id, { kind: 'ApiKey', namespace: 'team', name: 'prod', isLocked: true }]]),
   );
-  const present = { Workspace: ['prod'], ApiKey: [], Credit: [] };
+  const present = { Workspace: ['prod'], Identity: [], ApiKey: [], Credit: [] };
   expect(await unlockAbsent(queries, 'team', present)).toBe(1);
   await changeKey(queries, id, { status: 'suspended' }, sampleAuthor);
   expect((await findKey(queries, id)).status).toBe('suspended');

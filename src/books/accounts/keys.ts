@@ -56,7 +56,7 @@ export async function insertKey(
   await refuseMoreKeys(transaction, workspaceId, by);
   const id = newId('key');
   const row = {
-    ...{ id, hash, prefix, workspace_id: workspaceId, playground_of: null, maker: null },
+    ...{ id, hash, prefix, workspace_id: workspaceId, ...withText },
     created_at: BigInt(by.now),
     ...columnsOf(keyFields, checkedDetails(wanted, by)),
   };
@@ -65,6 +65,9 @@ export async function insertKey(
   await recordKey(transaction, { action: 'key.create', before: undefined, after }, by);
   return after;
 }
+
+/** Columns of a key whose text a caller has. */
+const withText = { playground_of: null, maker: null, identity_id: null, subject: null } as const;
 
 /** Throws a `Refusal` if the workspace has as many keys as it may have. */
 export async function refuseMoreKeys(
@@ -77,6 +80,7 @@ export async function refuseMoreKeys(
     .where('workspace_id', '=', workspaceId)
     .where('status', '<>', 'revoked')
     .where('playground_of', 'is', null)
+    .where('identity_id', 'is', null)
     .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', BigInt(now))]));
   const entries = 'keys that are neither revoked nor expired';
   await refuseMore(rows, listBounds.maxKeys, { list: 'A workspace', entries, field: 'workspace' });
@@ -96,6 +100,7 @@ export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 
     prefix: keptPrefix(key.text),
     created_at: BigInt(by.now),
     ...columnsOf(keyFields, { ...checkedDetails(key, by), status: 'active' }),
+    ...withText,
     playground_of: key.playgroundOf,
     maker: key.maker ?? null,
   };
@@ -246,6 +251,7 @@ function recordOf(
     prefix: row.prefix ?? undefined,
     isOfPlayground: row.playground_of !== null,
     maker: row.maker ?? undefined,
+    identityId: row.identity_id ?? undefined,
     createdAt: Number(row.created_at),
     lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
   };

@@ -61,13 +61,15 @@ export async function rotateKey(
   });
 }
 
-function refuseUnusable({ id, status, expiresAt, isOfPlayground }: KeyRecord, { now }: Authorship): void {
+function refuseUnusable({ id, status, expiresAt, isOfPlayground, identityId }: KeyRecord, { now }: Authorship): void {
   const why = isOfPlayground
     ? 'belongs to the portal'
-    : status === 'revoked'
-      ? 'was revoked'
-      : expiresAt !== undefined && expiresAt <= now
-        ? 'has expired'
-        : undefined;
+    : identityId !== undefined
+      ? 'is the account of an identity and has no text'
+      : status === 'revoked'
+        ? 'was revoked'
+        : expiresAt !== undefined && expiresAt <= now
+          ? 'has expired'
+          : undefined;
   if (why !== undefined) throw refusal('key_not_replaceable', { id, why });
 }

@@ -39,11 +39,13 @@ export interface Authorship {
 const ofBoth = ['create', 'suspend', 'resume', 'limits', 'thresholds', 'threshold-reached'] as const;
 const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name', 'tag-budget', 'tag-threshold-reached'] as const;
 const ofKeys = [...ofBoth, 'revoke', 'budget', 'update', 'rotate'] as const;
+const ofIdentities = ['create', 'update', 'suspend', 'resume', 'revoke'] as const;
 const ofMembers = ['invite', 'role', 'remove'] as const;
 
 export const auditActions = [
   ...ofWorkspaces.map((action) => `workspace.${action}` as const),
   ...ofKeys.map((action) => `key.${action}` as const),
+  ...ofIdentities.map((action) => `identity.${action}` as const),
   ...ofMembers.map((action) => `member.${action}` as const),
   ...(['service-account.create', 'service-account.revoke'] as const),
   // Recorded by earlier code, and nothing records it any more (docs/decisions/0111-sqlites-commits-are-counted-by-nobody.md).
@@ -161,6 +163,8 @@ export interface KeyRecord extends Key {
   readonly isOfPlayground: boolean;
   /** Subject of the person who made the key in the portal, at the identity provider; undefined for other makers. */
   readonly maker: string | undefined;
+  /** The identity whose account it is: there is no text. */
+  readonly identityId: string | undefined;
   readonly createdAt: number;
   /** Start of the last request that was settled with the key; undefined if there was no request. */
   readonly lastUsedAt: number | undefined;

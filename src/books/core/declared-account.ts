@@ -1,12 +1,14 @@
 import type { DeclaredValues } from '../../core/account-field.ts';
 import type { KeyFields, Workspace, WorkspaceFields } from '../../core/account.ts';
+import type { Identity } from '../../core/identity.ts';
+import type { NewIdentity } from './identity.ts';
 import type { Authorship, CreditRecord } from './administration.ts';
 import type { KubeObject } from '../../core/catalog.ts';
 import type { Money } from '../../core/money.ts';
 
 // Accounts that objects declare: `Workspace`, `ApiKey` and `Credit` of Kubernetes or of a manifest folder.
 
-export const accountKinds = ['Workspace', 'ApiKey', 'Credit'] as const;
+export const accountKinds = ['Workspace', 'ApiKey', 'Credit', 'Identity'] as const;
 export type AccountKind = (typeof accountKinds)[number];
 
 /** A Workspace, an ApiKey or a Credit of a cluster, or of a manifest folder in the form of a cluster's object. */
@@ -124,6 +126,12 @@ export interface DeclaredAccounts {
     by: Authorship,
   ) => Promise<CreditBooked>;
   readonly leaveCredit: (object: AccountObjectName) => Promise<CreditRecord | undefined>;
+  readonly declareIdentity: (
+    object: Declarer,
+    wanted: NewIdentity & Pick<Identity, 'status'>,
+    by: Authorship,
+  ) => Promise<{ readonly identity: Identity; readonly isNew: boolean }>;
+  readonly leaveIdentity: (object: Declarer, by: Authorship) => Promise<void>;
   readonly unlockAbsent: (
     namespace: string,
     present: Readonly<Record<AccountKind, readonly string[]>>,

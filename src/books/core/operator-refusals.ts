@@ -10,6 +10,7 @@ const roles = 'portal.md#roles';
 const api = 'portal.md#the-admin-api';
 const signIn = 'portal.md#signing-in';
 const tokens = 'portal.md#service-accounts';
+const identities = 'identities.md#fields';
 const outage = 'accounts.md#when-the-database-is-down';
 const copies = 'accounts.md#sqlite';
 const logs = 'install.md#the-log-level';
@@ -80,6 +81,20 @@ const ofBooks = {
   ],
   service_account_without_scope: [400, tokens, 'A service account needs a scope.', 'scopes'],
   service_account_without_workspace: [400, tokens, 'A service account needs a workspace, or all.', 'workspaces'],
+  identity_not_found: [
+    404,
+    identities,
+    'There is no identity {identity}.',
+    undefined,
+    '`weir identity list` shows them all.',
+  ],
+  identity_exists: [
+    409,
+    identities,
+    'There is already an identity named "{name}". Revoke it first, or take another name.',
+    'name',
+  ],
+  identity_malformed: [400, identities, '{field}: {reason}.'],
   tag_malformed: [400, 'tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 

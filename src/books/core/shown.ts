@@ -11,6 +11,7 @@ import {
   type ValueOfField,
 } from '../../core/account-field.ts';
 import { keyFields, type TagBudgetRecord, type Workspace, workspaceFields } from '../../core/account.ts';
+import { type Identity, identityLimits } from '../../core/identity.ts';
 import { type ServiceAccount, serviceAccountFields, stateOfAccount } from './service-account.ts';
 import { type AuditEntry, creditFields, type CreditRecord, type KeyRecord, type UsageLine } from './administration.ts';
 import type { Declaration } from './declared-account.ts';
@@ -55,7 +56,7 @@ export function shownWorkspace({ id, name, balance, ...workspace }: Workspace) {
 
 /** The object that declares a workspace or a key. */
 export function shownDeclaration(declared: Declaration | undefined) {
-  if (declared === undefined || declared.kind === 'Credit') return null;
+  if (declared === undefined || declared.kind === 'Credit' || declared.kind === 'Identity') return null;
   const { kind, namespace, name, isLocked } = declared;
   return { kind, namespace, name, locked: isLocked };
 }
@@ -77,6 +78,28 @@ export function shownKey(key: KeyRecord) {
     ...shownFields(keyFields, key),
     created_at: isoOf(key.createdAt),
     last_used_at: isoOrNull(key.lastUsedAt),
+  };
+}
+
+/** An identity as the commands and the admin API show it. */
+export function shownIdentity({
+  id,
+  name,
+  issuer,
+  audience,
+  match,
+  workspace,
+  each,
+  tags,
+  isBound,
+  ...limits
+}: Identity) {
+  const { status, ...shown } = shownFields(identityLimits, limits);
+  return {
+    ...{ id, name, status, issuer, audience, match: [...match] },
+    workspace: 'name' in workspace ? workspace.name : null,
+    workspace_claim: 'claim' in workspace ? workspace.claim : null,
+    ...{ each, tags, bound: isBound, ...shown },
   };
 }
 

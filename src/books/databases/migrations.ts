@@ -3,6 +3,7 @@ import type { Migration } from 'kysely/migration';
 import { addAlerts, addTagAlerts } from './alert-tables.ts';
 import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations, addOverrides } from './declaration-tables.ts';
+import { addIdentities } from './identity-tables.ts';
 import { addFailures, addRefusals, addTags, createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
@@ -88,6 +89,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0011-failures': { up: addFailures },
   '0012-refusals': { up: addRefusals },
   '0013-overrides': { up: addOverrides },
+  '0014-identities': { up: (database) => addIdentities(database, amountBound) },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

@@ -1,6 +1,7 @@
 import type { KeyFields, KeyStatus, tagBudgetFields, WorkspaceFields } from '../../core/account.ts';
 import type { DeliveryState } from '../../core/alert.ts';
 import type { AccountKind } from '../core/declared-account.ts';
+import type { identityLimits } from '../../core/identity.ts';
 import type { memberFields } from '../core/membership.ts';
 import type { Money } from '../../core/money.ts';
 import type { RefusalRow } from '../core/refusal.ts';
@@ -43,6 +44,7 @@ export interface Schema {
   readonly tag_budgets: TagBudgetTable;
   readonly ledger_state: LedgerStateTable;
   readonly refusals: RefusalRow;
+  readonly identities: IdentityTable;
 }
 
 /** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */
@@ -96,6 +98,20 @@ interface KeyTable extends ColumnsOf<KeyFields> {
   readonly playground_of: string | null;
   /** Subject of the person who made the key in the portal; null for other makers. */
   readonly maker: string | null;
+  /** The identity whose account it is, and the subject if it has one of its own. Null: callers have the text of the key. */
+  readonly identity_id: string | null;
+  readonly subject: string | null;
+}
+
+/** Joins tokens of an issuer to a workspace. A revoked one stays, because its accounts name it. */
+interface IdentityTable extends ColumnsOf<typeof identityLimits> {
+  readonly id: string;
+  readonly name: string;
+  readonly issuer: string;
+  readonly audience: string;
+  /** The rest of its `IdentityRules` in JSON. */
+  readonly rules: string;
+  readonly created_at: bigint;
 }
 
 /** Money added to a workspace, or removed by a correction. Credits and the ledger together prove the balance. */

@@ -9,6 +9,8 @@ import * as declaredWorkspaces from '../accounts/declared-workspaces.ts';
 import * as keyChanges from '../accounts/change-keys.ts';
 import * as credits from '../accounts/credits.ts';
 import * as credentials from '../accounts/find-credentials.ts';
+import * as identities from '../accounts/identities.ts';
+import * as identityAccounts from '../accounts/identity-accounts.ts';
 import * as keys from '../accounts/keys.ts';
 import * as members from '../accounts/members.ts';
 import * as prices from '../accounts/model-prices.ts';
@@ -46,6 +48,8 @@ export const changes = {
   setWorkspaceThresholds: thresholds.setWorkspaceThresholds,
   setKeyThresholds: thresholds.setKeyThresholds,
   setTagBudget: tagBudgets.setTagBudget,
+  createIdentity: identities.createIdentity,
+  changeIdentity: identities.changeIdentity,
 };
 
 /** The operations of the controller of accounts: what objects declare. Running services are notified, too. */
@@ -58,6 +62,8 @@ export const declared = {
   prepareKey: declaredKeys.prepareKey,
   declareKey: declaredKeys.declareKey,
   leaveKeys: declaredKeys.leaveKeys,
+  declareIdentity: identities.declareIdentity,
+  leaveIdentity: identities.leaveIdentity,
   unlockAbsent: declarations.unlockAbsent,
   accountFigures: figures.accountFigures,
 };
@@ -68,6 +74,11 @@ export const alerting = {
   claimAlert: deliveries.claimAlert,
   finishAlert: deliveries.finishAlert,
   countWaiting: deliveries.countWaiting,
+};
+
+/** The operations of a service on the identities of tokens. */
+export const identifying = {
+  openIdentityAccount: identityAccounts.openIdentityAccount,
 };
 
 /** No service reads sessions, members and service accounts: portals read them for each request. */
@@ -112,6 +123,7 @@ export const reads = {
   ownThresholds: thresholds.ownThresholds,
   listTagBudgets: tagBudgets.listTagBudgets,
   listTagNames: tagBudgets.listTagNames,
+  listIdentities: identities.listIdentities,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
 };
@@ -129,13 +141,13 @@ export const reports = {
   modelHistory: history.modelHistory,
 };
 
-const table = { ...changes, ...declared, ...alerting, ...sessions, ...records, ...reads, ...reports };
+const table = { ...changes, ...declared, ...alerting, ...identifying, ...sessions, ...records, ...reads, ...reports };
 
 export type OperationName = keyof typeof table;
 export type ReportName = keyof typeof reports;
 export type DeclaredName = keyof typeof declared;
 /** The operations of people: all but those of the controller and of services. */
-export type PeoplesName = Exclude<OperationName, DeclaredName | keyof typeof alerting>;
+export type PeoplesName = Exclude<OperationName, DeclaredName | keyof typeof alerting | 'openIdentityAccount'>;
 
 /** The arguments of each operation, without the database. */
 export type OperationArguments = {

@@ -2,6 +2,7 @@ import type {
   AccountOperations,
   alerting,
   declared,
+  identifying,
   OperationArguments,
   OperationName,
   OperationResults,
@@ -18,6 +19,12 @@ export const alertOperations = {
   countWaiting: true,
 } as const satisfies Record<keyof typeof alerting, true>;
 
+/** What a service needs for the tokens of identities. */
+export const identityOperations = {
+  listIdentities: true,
+  openIdentityAccount: true,
+} as const satisfies Record<keyof typeof identifying | 'listIdentities', true>;
+
 /** The names of `declared`. */
 export const declaredOperations = {
   declareWorkspace: true,
@@ -28,6 +35,8 @@ export const declaredOperations = {
   prepareKey: true,
   declareKey: true,
   leaveKeys: true,
+  declareIdentity: true,
+  leaveIdentity: true,
   unlockAbsent: true,
   accountFigures: true,
 } as const satisfies Record<keyof typeof declared, true>;

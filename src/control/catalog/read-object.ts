@@ -4,7 +4,7 @@ import { isObject } from '../../core/json.ts';
 import { fieldPath } from '../../core/failure.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { expectation, faultsOf, type SchemaFault } from '../core/schema-faults.ts';
-import { apiKeySchema, creditSchema, workspaceSchema } from './resources/accounts.ts';
+import { apiKeySchema, creditSchema, identitySchema, workspaceSchema } from './resources/accounts.ts';
 import { backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelResource, modelSchema } from './resources/model.ts';
 import { configMapSchema, secretSchema } from './resources/secret.ts';
@@ -28,6 +28,7 @@ const schemas = {
   Workspace: workspaceSchema,
   ApiKey: apiKeySchema,
   Credit: creditSchema,
+  Identity: identitySchema,
 };
 type WholeKind = keyof typeof schemas;
 
@@ -55,7 +56,7 @@ export function checkObject(object: CatalogObject): readonly CatalogProblem[] {
 }
 
 const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, readonly Kind[]>([
-  ['weir.dev/v1alpha1', ['Backend', 'Model', 'Workspace', 'ApiKey', 'Credit']],
+  ['weir.dev/v1alpha1', ['Backend', 'Model', 'Workspace', 'ApiKey', 'Credit', 'Identity']],
   ['v1', ['Secret', 'ConfigMap']],
 ]);
 

@@ -16,6 +16,7 @@ import type { KeyTexts, ReconcileParts } from './reconcile-parts.ts';
 import { createReconcileQueue } from './reconcile-queue.ts';
 import { reconcileApiKey } from './reconcile-api-key.ts';
 import { reconcileCredit } from './reconcile-credit.ts';
+import { reconcileIdentity } from './reconcile-identity.ts';
 import { reconcileWorkspace } from './reconcile-workspace.ts';
 import { createStatusOverlays, type StatusOverlays } from './status-overlays.ts';
 
@@ -67,7 +68,7 @@ const latestRetryMs = 15_000;
 
 const reconcilers: Readonly<
   Record<AccountKind, (object: AccountObject, parts: ReconcileParts) => Promise<Reconciliation>>
-> = { Workspace: reconcileWorkspace, ApiKey: reconcileApiKey, Credit: reconcileCredit };
+> = { Workspace: reconcileWorkspace, ApiKey: reconcileApiKey, Credit: reconcileCredit, Identity: reconcileIdentity };
 
 const isAccepted = (result: Reconciliation): boolean =>
   result.next !== 'gone' && result.statements.some(({ type, status }) => type === 'Accepted' && status === 'True');
@@ -237,7 +238,10 @@ function unlockAbsent(options: AccountControllerOptions, all: readonly AccountOb
     if (!options.followed.isListed(namespace)) continue;
     const objects = byNamespace.get(namespace) ?? [];
     const names = (kind: AccountKind) => objects.flatMap((one) => (one.kind === kind ? [one.name] : []));
-    const present = { Workspace: names('Workspace'), ApiKey: names('ApiKey'), Credit: names('Credit') };
+    const present = {
+      ...{ Workspace: names('Workspace'), ApiKey: names('ApiKey'), Credit: names('Credit') },
+      Identity: names('Identity'),
+    };
     void options.accounts.unlockAbsent(namespace, present).catch(options.onError);
   }
 }

@@ -1,7 +1,7 @@
 /** The status of the objects that declare accounts: how a reconciliation is reported. */
 import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf, readStatus, type Statement, statementsOf } from '../catalog/conditions.ts';
-import { apiKeyStatus, creditStatus, workspaceStatus } from '../catalog/resources/account-status.ts';
+import { apiKeyStatus, creditStatus, identityStatus, workspaceStatus } from '../catalog/resources/account-status.ts';
 import type { Condition } from '../catalog/resources/status.ts';
 import type { CatalogProblem, ObjectEvent } from '../../core/catalog.ts';
 import type { AccountKind, AccountObject } from '../../books/core/declared-account.ts';
@@ -85,6 +85,7 @@ const noFields: Readonly<Record<AccountKind, Readonly<Record<string, null>>>> = 
   Workspace: emptied(workspaceStatus),
   ApiKey: emptied(apiKeyStatus),
   Credit: emptied(creditStatus),
+  Identity: emptied(identityStatus),
 };
 
 /** The status to write, and the events of conditions that have changed. Undefined: the object has this status. */

@@ -2,8 +2,8 @@
 import { accepted, instantText, type Statement, statementsOf } from '../catalog/conditions.ts';
 import { readObject } from '../catalog/read-object.ts';
 import { valuesOfSpec } from '../catalog/resources/account-spec.ts';
-import type { ApiKeySpec } from '../catalog/resources/accounts.ts';
-import { type BudgetPeriod, keyFields } from '../../core/account.ts';
+import { type ApiKeySpec, limitsOfSpec } from '../catalog/resources/accounts.ts';
+import { keyFields } from '../../core/account.ts';
 import type { ObjectEvent } from '../../core/catalog.ts';
 import { Refusal } from '../../books/core/operator-refusals.ts';
 import type { AccountObject, DeclaredKey, KeyDeclared, KeyFigures } from '../../books/core/declared-account.ts';
@@ -175,19 +175,12 @@ async function declareText(
 }
 
 function wantedOf(object: AccountObject, text: string, { spec, workspaceId, keyTexts }: KeyParts): DeclaredKey {
-  const { budget, rate } = spec;
-  const periods = { Day: 'day', Week: 'week', Month: 'month', Total: 'total' } as const satisfies Record<
-    string,
-    BudgetPeriod
-  >;
   return {
     ...{ hash: keyTexts.hash(text), prefix: keyTexts.prefix(text), workspaceId },
     name: object.name.slice(0, 100),
     ...valuesOfSpec(keyFields, spec),
-    budget: budget && { limit: parseUsd(budget.usd) ?? 0n, period: periods[budget.period] },
-    thresholds: budget?.thresholds,
-    rate: rate.perSecond,
-    burst: rate.burst,
+    ...limitsOfSpec(spec),
+    thresholds: spec.budget?.thresholds,
   };
 }
 

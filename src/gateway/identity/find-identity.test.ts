@@ -1,11 +1,11 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK, type JSONWebKeySet, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
+import { compileRule } from '../../core/claim-rule.ts';
 import type { Identity } from '../../core/identity.ts';
 import { compileIdentity, findIdentity } from './find-identity.ts';
 import { createIssuerKeys, IssuerAway, maxKeyAgeMs } from './issuer-keys.ts';
 import { claimsIn, looksLikeToken } from './token-text.ts';
-import { compileRule } from './compile-rule.ts';
 
 const now = Date.UTC(2026, 10, 29);
 const seconds = now / 1_000;
@@ -15,10 +15,12 @@ const first = pair();
 const second = pair();
 
 const setOf = async (keys: Readonly<Record<string, KeyObject>>): Promise<JSONWebKeySet> => ({
-  keys: await Promise.all(Object.entries(keys).map(async ([kid, key]) => ({ ...(await exportJWK(key)), kid, alg: 'RS256' }))),
+  keys: await Promise.all(
+    Object.entries(keys).map(async ([kid, key]) => ({ ...(await exportJWK(key)), kid, alg: 'RS256' })),
+  ),
 });
 
-const claims = (over: JWTPayload = {}): JWTPayload => ({
+const claims = (over: Record<string, unknown> = {}): JWTPayload => ({
   ...{ iss: issuer, aud: ['weir'], sub: 'system:serviceaccount:search:indexer' },
   ...{ iat: seconds - 10, exp: seconds + 3_600, 'kubernetes.io': { namespace: 'search' } },
   ...over,
@@ -30,7 +32,7 @@ const sign = (payload: JWTPayload, { key = first.privateKey, kid = 'a', header =
 const identity = (over: Partial<Identity> = {}): Identity => ({
   ...{ id: 'identity_1', name: 'search', issuer, audience: 'weir' },
   match: ['claims["kubernetes.io"].namespace == "search"'],
-  workspace: { id: 'ws_1' },
+  workspace: { name: 'search-team' },
   each: 'identity',
   tags: { app: 'claims.sub' },
   isBound: false,
@@ -52,7 +54,7 @@ describe('a token', () => {
     await expect(find(await sign(claims()))).resolves.toMatchObject({
       identity: { id: 'identity_1' },
       subject: 'system:serviceaccount:search:indexer',
-      workspace: { id: 'ws_1' },
+      workspace: 'search-team',
       tags: { app: 'system:serviceaccount:search:indexer' },
       expiresAt: now + 3_600_000,
     });
@@ -82,9 +84,21 @@ describe('a token', () => {
   it.each([
     ['another key', { key: second.privateKey }, 'signature'],
     ['a key that is not known', { kid: 'b' }, 'unknown-key'],
-    ['a key in its header', { key: second.privateKey, header: { jwk: second.publicKey.export({ format: 'jwk' }) } }, 'signature'],
-    ['an address of keys in its header', { key: second.privateKey, header: { jku: 'https://evil.test/keys' } }, 'signature'],
-    ['an address of certificates in its header', { key: second.privateKey, header: { x5u: 'https://evil.test' } }, 'signature'],
+    [
+      'a key in its header',
+      { key: second.privateKey, header: { jwk: second.publicKey.export({ format: 'jwk' }) } },
+      'signature',
+    ],
+    [
+      'an address of keys in its header',
+      { key: second.privateKey, header: { jku: 'https://evil.test/keys' } },
+      'signature',
+    ],
+    [
+      'an address of certificates in its header',
+      { key: second.privateKey, header: { x5u: 'https://evil.test' } },
+      'signature',
+    ],
   ])('that was signed with %s lets nobody in', async (_, how, fault) => {
     await expect(sign(claims(), how).then((token) => find(token))).rejects.toMatchObject({ fault });
   });
@@ -94,7 +108,13 @@ describe('a token', () => {
 
   it.each([
     ['no algorithm', `${unsigned({ alg: 'none' })}.eA`],
-    ['the public key as a shared secret', ((text) => `${text}.${createHmac('sha256', first.publicKey.export({ type: 'spki', format: 'pem' })).update(text).digest('base64url')}`)(unsigned({ alg: 'HS256', kid: 'a' }))],
+    [
+      'the public key as a shared secret',
+      ((text) =>
+        `${text}.${createHmac('sha256', first.publicKey.export({ type: 'spki', format: 'pem' }))
+          .update(text)
+          .digest('base64url')}`)(unsigned({ alg: 'HS256', kid: 'a' })),
+    ],
   ])('with %s lets nobody in', async (_, token) => {
     await expect(find(token)).rejects.toMatchObject({ fault: 'algorithm' });
   });
@@ -126,17 +146,34 @@ describe('a token', () => {
 describe('an identity', () => {
   it('takes the workspace from a claim', async () => {
     const wanted = identity({ workspace: { claim: 'claims["kubernetes.io"].namespace' } });
-    await expect(find(await sign(claims()), [wanted])).resolves.toMatchObject({ workspace: { name: 'search' } });
+    await expect(find(await sign(claims()), [wanted])).resolves.toMatchObject({ workspace: 'search' });
   });
 
-  it.each(['claims.missing', 'claims.iat', '""'])('refuses a token without a text for its workspace: %s', async (claim) => {
-    const wanted = identity({ workspace: { claim } });
-    await expect(find(await sign(claims()), [wanted])).rejects.toMatchObject({ fault: 'no-workspace' });
+  it.each(['claims.missing', 'claims.iat', '""'])(
+    'refuses a token without a text for its workspace: %s',
+    async (claim) => {
+      const wanted = identity({ workspace: { claim } });
+      await expect(find(await sign(claims()), [wanted])).rejects.toMatchObject({ fault: 'no-workspace' });
+    },
+  );
+
+  it.each([
+    ['search', 'ml_search'],
+    ['ads_team', undefined],
+    ['../x', undefined],
+  ])('of an object takes the workspace %s of its namespace', async (team, workspace) => {
+    const wanted = identity({ workspace: { claim: 'claims.team', prefix: 'ml_' } });
+    const found = find(await sign(claims({ team })), [wanted]);
+    await (workspace === undefined
+      ? expect(found).rejects.toMatchObject({ fault: 'no-workspace' })
+      : expect(found).resolves.toMatchObject({ workspace }));
   });
 
   it('comes first if its name does', async () => {
     const token = await sign(claims());
-    await expect(find(token, [identity({ id: 'one' }), identity({ id: 'two' })])).resolves.toMatchObject({ identity: { id: 'one' } });
+    await expect(find(token, [identity({ id: 'one' }), identity({ id: 'two' })])).resolves.toMatchObject({
+      identity: { id: 'one' },
+    });
   });
 });
 
@@ -175,7 +212,8 @@ describe('keys of an issuer', () => {
       },
       { elapsed: () => elapsed },
     );
-    const keyOf = (kid: string) => Promise.resolve(issuerKeys.keyOf({ alg: 'RS256', kid }, { payload: '', signature: '' }));
+    const keyOf = (kid: string) =>
+      Promise.resolve(issuerKeys.keyOf({ alg: 'RS256', kid }, { payload: '', signature: '' }));
     return {
       ...issuerKeys,
       keyOf,

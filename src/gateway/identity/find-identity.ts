@@ -1,7 +1,7 @@
 import { errors, jwtVerify, type JWTPayload } from 'jose';
 import type { Clock } from '../../core/clock.ts';
-import { type Identity, type TokenFault } from '../../core/identity.ts';
-import { compileRule, type Rule } from './compile-rule.ts';
+import { compileRule, type Rule } from '../../core/claim-rule.ts';
+import type { Identity, TokenFault } from '../../core/identity.ts';
 import { IssuerAway, type IssuerKeys } from './issuer-keys.ts';
 import { claimsIn } from './token-text.ts';
 
@@ -26,18 +26,18 @@ export class TokenRefused extends Error {
 export interface FoundIdentity {
   readonly identity: Identity;
   readonly subject: string;
-  /** Id or name of the workspace that pays. */
-  readonly workspace: { readonly id: string } | { readonly name: string };
+  /** Name of the workspace that pays. */
+  readonly workspace: string;
   /** Tags by name, which win over those of the header. */
   readonly tags: Readonly<Record<string, string>>;
   /** End of the token, milliseconds since the Unix epoch. */
   readonly expiresAt: number;
 }
 
-interface CompiledIdentity {
+export interface CompiledIdentity {
   readonly identity: Identity;
   readonly match: readonly Rule[];
-  readonly workspace: { readonly id: string } | { readonly rule: Rule };
+  readonly workspace: Rule;
   readonly tags: readonly (readonly [string, Rule])[];
 }
 
@@ -47,7 +47,7 @@ export function compileIdentity(identity: Identity): CompiledIdentity {
   return {
     identity,
     match: match.map(compileRule),
-    workspace: 'id' in workspace ? workspace : { rule: compileRule(workspace.claim) },
+    workspace: 'name' in workspace ? () => workspace.name : workspaceRule(workspace),
     tags: Object.entries(tags).map(([name, text]) => [name, compileRule(text)]),
   };
 }
@@ -58,7 +58,11 @@ export function compileIdentity(identity: Identity): CompiledIdentity {
  */
 export async function findIdentity(
   token: string,
-  { identities, keysOf, clock }: {
+  {
+    identities,
+    keysOf,
+    clock,
+  }: {
     readonly identities: readonly CompiledIdentity[];
     readonly keysOf: (issuer: string) => { readonly keys: IssuerKeys; readonly issuer: string } | undefined;
     readonly clock: Pick<Clock, 'now'>;
@@ -75,7 +79,6 @@ export async function findIdentity(
   if (ofAudience.length === 0) throw new TokenRefused('other-audience');
   const one = ofAudience.find(({ match }) => match.every((rule) => rule(claims) === true));
   if (one === undefined) throw new TokenRefused('no-identity');
-  if (one.identity.status === 'suspended') throw new TokenRefused('suspended');
   return {
     identity: one.identity,
     subject: claims.sub ?? '',
@@ -108,18 +111,30 @@ function faultOf(error: unknown): TokenFault {
   if (error instanceof errors.JWTExpired) return 'expired';
   if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'nbf' ? 'not-yet-valid' : 'malformed';
   if (error instanceof errors.JOSEAlgNotAllowed) return 'algorithm';
-  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) return 'unknown-key';
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return 'unknown-key';
   return error instanceof errors.JWSSignatureVerificationFailed ? 'signature' : 'malformed';
 }
 
-function workspaceOf({ workspace }: CompiledIdentity, claims: JWTPayload): FoundIdentity['workspace'] {
-  if ('id' in workspace) return workspace;
-  const name = workspace.rule(claims);
-  if (typeof name !== 'string' || name === '') throw new TokenRefused('no-workspace');
-  return { name };
+/** Workspaces of objects have names without "_", which separates their namespace from their name in the ledger. */
+const declaredName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
+function workspaceRule({ claim, prefix }: Extract<Identity['workspace'], { readonly claim: string }>): Rule {
+  const rule = compileRule(claim);
+  if (prefix === undefined) return rule;
+  return (claims) => {
+    const name = rule(claims);
+    return typeof name === 'string' && declaredName.test(name) ? prefix + name : undefined;
+  };
 }
 
-/** A tag whose expression has no text for these claims is left out of the answer, and refuses the token: it is meant for everyone. */
+function workspaceOf({ workspace }: CompiledIdentity, claims: JWTPayload): string {
+  const name = workspace(claims);
+  if (typeof name !== 'string' || name === '') throw new TokenRefused('no-workspace');
+  return name;
+}
+
+/** A token without a text for a tag is refused: nobody may leave the tag out. */
 function tagsOf({ tags }: CompiledIdentity, claims: JWTPayload): Readonly<Record<string, string>> {
   return Object.fromEntries(
     tags.map(([name, rule]) => {

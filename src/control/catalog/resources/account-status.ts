@@ -5,6 +5,7 @@ import { conditions, observedGeneration } from './status.ts';
 export const workspaceConditionTypes = ['Accepted', 'Ready'] as const;
 export const apiKeyConditionTypes = ['Accepted', 'Ready', 'WithinBudget'] as const;
 export const creditConditionTypes = ['Accepted', 'Booked'] as const;
+export const identityConditionTypes = ['Accepted', 'Ready'] as const;
 
 const common = { observedGeneration: observedGeneration.optional(), conditions: conditions.optional() };
 
@@ -60,6 +61,19 @@ export const apiKeyStatus = z.strictObject({
     })
     .optional()
     .meta({ description: 'The replaced key, while it still works.' }),
+});
+
+/** The `status` of an Identity. */
+export const identityStatus = z.strictObject({
+  ...common,
+  id: z.string().max(64).optional().meta({
+    description: 'Id of the identity in the ledger.',
+    example: 'identity_2c26b46b68ffc68ff99b',
+  }),
+  ledgerName: z.string().max(200).optional().meta({
+    description: 'Name in reports. In a namespace other than the gateway’s own, the namespace is in front of it.',
+    example: 'team-a_search-workloads',
+  }),
 });
 
 /** The `status` of a Credit. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { keyFields, workspaceFields } from '../../../core/account.ts';
 import { defaultThresholds } from '../../../core/alert.ts';
+import { parseUsd } from '../../../core/money.ts';
 import { defaultLimits, listBounds } from '../../../core/limits.ts';
 import { count, signedUsd, specShape, thresholds, usd } from './account-spec.ts';
 import { immutable, resource, objectName, shaped, text, withRules } from './fields.ts';
@@ -47,6 +48,17 @@ const rate = z.strictObject({
   burst: count
     .default(defaultLimits.burst)
     .meta({ description: `Requests at once above the rate. Default ${defaultLimits.burst}.`, example: 200 }),
+});
+
+const periods = { Day: 'day', Week: 'week', Month: 'month', Total: 'total' } as const;
+
+/** Budget and rate of a spec, as the ledger has them. */
+export const limitsOfSpec = (spec: {
+  readonly budget?: Pick<z.output<typeof budget>, 'usd' | 'period'> | undefined;
+  readonly rate: z.output<typeof rate>;
+}) => ({
+  budget: spec.budget && { limit: parseUsd(spec.budget.usd) ?? 0n, period: periods[spec.budget.period] },
+  ...{ rate: spec.rate.perSecond, burst: spec.rate.burst },
 });
 
 const rotation = withRules(
@@ -128,6 +140,86 @@ export const creditSpec = immutable(
   'cannot change, because a Credit is booked once; make another Credit',
 );
 
+const rule = z.string().min(1).max(1_000);
+
+const identityFields = z.strictObject({
+  issuer: shaped(
+    z.string().min(1).max(512),
+    /^(cluster|https:\/\/[^?#\s]+)$/,
+    'expected "cluster", or the address of an OpenID Connect issuer with https://',
+  ).meta({
+    description:
+      'Who signs the tokens: `cluster` for the API server of this cluster, or the address of an OpenID Connect issuer, exactly as `iss` has it.',
+    example: 'cluster',
+  }),
+  audience: z
+    .string()
+    .min(1)
+    .max(256)
+    .meta({ description: 'One of the audiences (`aud`) that a token must have.', example: 'weir' }),
+  match: z
+    .array(rule)
+    .min(1)
+    .max(16)
+    .meta({
+      description: 'CEL over `claims`, the claims of the token. All must be true. Each has at most 1000 characters.',
+      example: ['claims["kubernetes.io"].namespace == "search"'],
+    }),
+  workspace: workspaceName.optional().meta({
+    description: 'Name of the Workspace that pays. It must be an object in the namespace of this one.',
+    example: 'search-team',
+  }),
+  workspaceClaim: rule.optional().meta({
+    description:
+      'In place of `workspace`: CEL over `claims` that gives the name of a Workspace in the namespace of this object.',
+    example: 'claims["kubernetes.io"].namespace',
+  }),
+  each: z.enum(['Identity', 'Subject']).default('Identity').meta({
+    description:
+      'Identity: all its tokens share budget and rate. Subject: each subject (`sub`) has them; those beyond the first 500 share one account. Default Identity.',
+    example: 'Subject',
+  }),
+  tags: z
+    .record(z.string(), rule)
+    .default({})
+    .meta({
+      description:
+        'Tags of the requests: CEL over `claims` by the name of the tag. They win over those that the caller sends. Default: none.',
+      example: { app: 'claims.sub' },
+    }),
+  bound: z.boolean().default(false).meta({
+    description:
+      'Ask the API server (TokenReview) whether the ServiceAccount and the pod of the token still exist. Only with issuer `cluster`. Default false.',
+    example: true,
+  }),
+  status: keyStatus,
+  budget: budget
+    .omit({ thresholds: true })
+    .optional()
+    .meta({ description: 'The most that can be spent. Default: no budget.' }),
+  rate: rate.prefault({}).meta({ description: 'How many requests can be made.' }),
+  models,
+});
+/** The `spec` of an Identity: tokens that pay from a Workspace without a key. */
+export const identitySpec = withRules(identityFields, [
+  {
+    field: ['workspace'],
+    reason: 'Invalid',
+    message: 'expected workspace or workspaceClaim, and not both',
+    holds: ({ workspace, workspaceClaim }) => (workspace === undefined) !== (workspaceClaim === undefined),
+    cel: 'has(self.workspace) != has(self.workspaceClaim)',
+  },
+  {
+    field: ['bound'],
+    reason: 'Invalid',
+    message: 'expected issuer "cluster": no other issuer answers a TokenReview',
+    holds: ({ bound, issuer }) => !bound || issuer === 'cluster',
+    cel: '!self.bound || self.issuer == "cluster"',
+  },
+]);
+export type IdentitySpec = z.output<typeof identitySpec>;
+
 export const workspaceSchema = resource('Workspace', workspaceSpec);
 export const apiKeySchema = resource('ApiKey', apiKeySpec);
 export const creditSchema = resource('Credit', creditSpec);
+export const identitySchema = resource('Identity', identitySpec);

@@ -1,0 +1,8 @@
+import type { IdentityLimits, IdentityLimitsChange, IdentityRules } from '../../core/identity.ts';
+
+export interface NewIdentity extends IdentityRules, Omit<IdentityLimits, 'status'> {
+  readonly name: string;
+}
+
+/** What can be changed of an identity. Absent fields stay as they are; a budget and models are removed where they are present and undefined. */
+export type IdentityChange = Partial<IdentityRules> & IdentityLimitsChange;
