@@ -14,6 +14,7 @@ export const dependencies = {
   'web-search': 'WEIR_WEB_SEARCH',
   tracing: 'OTEL_EXPORTER_OTLP_ENDPOINT',
   'identity-provider': 'WEIR_OIDC_ISSUER',
+  'token-issuer': 'the issuer of an Identity',
 } as const;
 
 export type Dependency = keyof typeof dependencies;

@@ -54,6 +54,25 @@ export interface IdentityAccount {
   readonly subject: string | undefined;
 }
 
+/** The caller that a token names. */
+export interface TokenCaller {
+  /** By which its account is found, in place of the hash of a key. */
+  readonly hash: string;
+  /** Tags of its requests, by name. They win over those of the header. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** Tokens in place of keys. */
+export interface Tokens {
+  /** Whether a text can be a token. */
+  readonly looksLikeToken: (text: string) => boolean;
+  /**
+   * The caller of a token; undefined: it lets nobody in. At once for a token that was seen before. Rejects with a `Failure` if it
+   * cannot be known now.
+   */
+  readonly find: (token: string) => TokenCaller | Promise<TokenCaller | undefined>;
+}
+
 /** Subjects of an identity that have an account of their own. Those beyond share one. */
 export const maxSubjects = 500;
 export const otherSubjects = 'other';

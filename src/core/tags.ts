@@ -89,6 +89,25 @@ export function readTags(head: Pick<RequestHead, 'header'>): string | undefined 
   return [...tags.values()].toSorted().join(',');
 }
 
+/**
+ * The tags of a request with those of its identity, which win. A character that no tag can have becomes a hyphen. Throws
+ * `invalid_request` for more than `maxRequestTags`.
+ */
+export function withOwnTags(sent: string | undefined, own: Readonly<Record<string, string>> = {}): string | undefined {
+  const names = Object.keys(own);
+  if (names.length === 0) return sent;
+  const others = tagsIn(sent).filter(({ name }) => !names.includes(name));
+  if (others.length + names.length > listBounds.maxRequestTags)
+    throw refusal(`at most ${listBounds.maxRequestTags} tags are allowed, with ${names.join(', ')} of the identity`);
+  return tagList([...others, ...names.map((name) => ({ name, value: valueOf(own[name] ?? '') }))]);
+}
+
+const valueOf = (text: string): string =>
+  text
+    .replaceAll(/[^A-Za-z0-9._:/@-]/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 64) || otherTags;
+
 function refusal(why: string): Failure {
   return new Failure('invalid_request', `${tagsHeader}: ${why}.`);
 }

@@ -12,6 +12,10 @@ const effects: Readonly<Record<Exclude<Dependency, 'database'>, { readonly effec
   'web-search': { effect: 'searches fail', page: 'web-search.md#for-operators' },
   tracing: { effect: 'spans are dropped', page: 'tracing.md#when-the-collector-is-down' },
   'identity-provider': { effect: 'nobody can sign in with it', page: 'portal.md#with-openid-connect' },
+  'token-issuer': {
+    effect: 'its keys stay as they were, and tokens with new ones are refused',
+    page: 'identities.md#verification',
+  },
 };
 
 /** The problem of a program that fails. Undefined: the database, whose problem has figures of its own. */

@@ -1,4 +1,5 @@
 import {
+  AuthenticationV1Api,
   type ConfigurationOptions,
   CoordinationV1Api,
   CoreV1Api,
@@ -29,6 +30,7 @@ export interface KubeClient {
   readonly core: CoreV1Api;
   readonly leases: CoordinationV1Api;
   readonly events: EventsV1Api;
+  readonly authentication: AuthenticationV1Api;
   /** The answer to a list, as the server sends it. */
   readonly list: (path: string, signal: AbortSignal) => Promise<unknown>;
   /**
@@ -148,6 +150,7 @@ export function createKubeClient(
     core: new CoreV1Api(configuration),
     leases: new CoordinationV1Api(configuration),
     events: new EventsV1Api(configuration),
+    authentication: new AuthenticationV1Api(configuration),
     list: async (path, signal) => JSON.parse(String((await read(await get(path, signal))).bytes)),
     watch: async (path, { signal, onOpen, onLine }) => {
       if (signal.aborted) return;

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { KeyHeader } from '../../core/dialect.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { Failure } from '../../core/failure.ts';
+import type { TokenCaller, Tokens } from '../../core/identity.ts';
 import type { RequestHead } from '../../core/exchange.ts';
 import { portalSessionHeader, provenPortalSession } from '../core/portal-session.ts';
 
@@ -17,6 +18,8 @@ export interface AuthenticateOptions {
   readonly abuseContact: string;
   /** The secret that the portal shares (`Store.secret`). */
   readonly sharedSecret: () => string;
+  /** Absent: there are keys alone. */
+  readonly tokens?: Tokens | undefined;
   /** The status of a key that an operator set while the database was down. */
   readonly blockOf?: ((keyId: string) => KeyStatus | undefined) | undefined;
 }
@@ -44,11 +47,32 @@ function keyIn(
   keyHeaders: readonly KeyHeader[],
   { looksLikeKey }: Pick<AuthenticateOptions, 'looksLikeKey'>,
 ): string | undefined {
+  return firstIn(head, keyHeaders, looksLikeKey);
+}
+
+function firstIn(
+  head: RequestHead,
+  keyHeaders: readonly KeyHeader[],
+  isWanted: (text: string) => boolean,
+): string | undefined {
   for (const header of keyHeaders) {
     const text = textIn(head, header);
-    if (text !== undefined && looksLikeKey(text)) return text;
+    if (text !== undefined && isWanted(text)) return text;
   }
   return undefined;
+}
+
+/** Whom a request names: by its key, or else by its token. Undefined: nobody. */
+function callerIn(
+  head: RequestHead,
+  keyHeaders: readonly KeyHeader[],
+  options: AuthenticateOptions,
+): (Pick<TokenCaller, 'hash'> & Partial<TokenCaller>) | undefined | Promise<TokenCaller | undefined> {
+  const key = keyIn(head, keyHeaders, options);
+  if (key !== undefined) return { hash: options.hashKey(key) };
+  const { tokens } = options;
+  const token = tokens && firstIn(head, keyHeaders, tokens.looksLikeToken);
+  return token === undefined ? undefined : tokens?.find(token);
 }
 
 /**
@@ -77,6 +101,8 @@ export interface Authenticated {
   readonly credential: Credential;
   /** Returns the present credential, with all settlements so far. Undefined: the store does not know the credential. */
   readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
+  /** Tags that its requests have, whatever they send. Absent: none. */
+  readonly tags?: TokenCaller['tags'] | undefined;
 }
 
 /**
@@ -92,9 +118,10 @@ export async function authenticate(
   const { store } = options;
   const refusal = (why = `send ${keyHeaders.map((header) => forms[header]).join(' or ')}`): Failure =>
     new Failure('unauthenticated', `Missing or invalid API key: ${why}.`);
-  const text = keyIn(head, keyHeaders, options);
-  if (text === undefined) throw refusal();
-  const hash = options.hashKey(text);
+  const named = callerIn(head, keyHeaders, options);
+  const caller = named instanceof Promise ? await named : named;
+  if (caller === undefined) throw refusal();
+  const { hash, tags } = caller;
   const found = store.findCredential(hash);
   const credential = found instanceof Promise ? await found : found;
   if (credential === undefined) throw refusal();
@@ -107,6 +134,7 @@ export async function authenticate(
   }
   return {
     credential,
+    tags,
     latest: () => {
       const known = store.findCredential(hash);
       // Not every caller of `latest` awaits the promise: its rejection must not go unhandled.

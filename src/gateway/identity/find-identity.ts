@@ -1,15 +1,15 @@
 import { errors, jwtVerify, type JWTPayload } from 'jose';
 import type { Clock } from '../../core/clock.ts';
 import { compileRule, type Rule } from '../../core/claim-rule.ts';
-import type { Identity, TokenFault } from '../../core/identity.ts';
-import { IssuerAway, type IssuerKeys } from './issuer-keys.ts';
+import { clusterIssuer, type Identity, type TokenFault } from '../../core/identity.ts';
+import { type Issuer, IssuerAway } from './issuer-keys.ts';
 import { claimsIn } from './token-text.ts';
 
 /** Asymmetric ones alone: a token that is signed with the issuer's public key as a shared secret must let nobody in. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
 /** How far the clocks of issuer and gateway may differ, seconds. */
-const leewaySeconds = 60;
+export const leewaySeconds = 60;
 
 /** A token lets nobody in. */
 export class TokenRefused extends Error {
@@ -58,26 +58,47 @@ export function compileIdentity(identity: Identity): CompiledIdentity {
  */
 export async function findIdentity(
   token: string,
-  {
-    identities,
-    keysOf,
-    clock,
-  }: {
+  options: {
     readonly identities: readonly CompiledIdentity[];
-    readonly keysOf: (issuer: string) => { readonly keys: IssuerKeys; readonly issuer: string } | undefined;
+    /** By `Identity.issuer`. */
+    readonly issuerOf: (issuer: string) => Issuer;
     readonly clock: Pick<Clock, 'now'>;
   },
 ): Promise<FoundIdentity> {
   const unverified = claimsIn(token);
   if (unverified === undefined) throw new TokenRefused('malformed');
-  const found = keysOf(unverified.iss ?? '');
-  if (found === undefined) throw new TokenRefused('unknown-issuer');
-  const claims = await verified(token, { ...found, clock });
-  const ofIssuer = identities.filter(({ identity }) => keysOf(identity.issuer)?.keys === found.keys);
+  const ofIssuer = await identitiesOf(unverified.iss, options);
+  const [first] = ofIssuer;
+  if (first === undefined) throw new TokenRefused('unknown-issuer');
+  const claims = await verified(token, { ...options, issuer: options.issuerOf(first.identity.issuer) });
+  return match(claims, ofIssuer);
+}
+
+/** Finds the identity of claims that another gateway has verified (docs/identities.md). */
+export async function identityOfClaims(
+  claims: JWTPayload,
+  options: Pick<Parameters<typeof findIdentity>[1], 'identities' | 'issuerOf'>,
+): Promise<FoundIdentity> {
+  return match(claims, await identitiesOf(claims.iss, options));
+}
+
+/** The identities that take tokens of an issuer. The API server's name is known when it has been asked. */
+async function identitiesOf(
+  iss: string | undefined,
+  { identities, issuerOf }: Pick<Parameters<typeof findIdentity>[1], 'identities' | 'issuerOf'>,
+): Promise<readonly CompiledIdentity[]> {
+  const named = identities.filter(({ identity }) => identity.issuer === iss);
+  if (named.length > 0) return named;
+  const ofCluster = identities.filter(({ identity }) => identity.issuer === clusterIssuer);
+  if (ofCluster.length === 0) return [];
+  return (await clusterName(issuerOf(clusterIssuer))) === iss ? ofCluster : [];
+}
+
+function match(claims: JWTPayload, ofIssuer: readonly CompiledIdentity[]): FoundIdentity {
   const audiences = [claims.aud ?? []].flat();
   const ofAudience = ofIssuer.filter(({ identity }) => audiences.includes(identity.audience));
   if (ofAudience.length === 0) throw new TokenRefused('other-audience');
-  const one = ofAudience.find(({ match }) => match.every((rule) => rule(claims) === true));
+  const one = ofAudience.find(({ match: rules }) => rules.every((rule) => rule(claims) === true));
   if (one === undefined) throw new TokenRefused('no-identity');
   return {
     identity: one.identity,
@@ -90,21 +111,34 @@ export async function findIdentity(
 
 async function verified(
   token: string,
-  { keys, issuer, clock }: { readonly keys: IssuerKeys; readonly issuer: string; readonly clock: Pick<Clock, 'now'> },
+  { issuer, clock }: { readonly issuer: Issuer; readonly clock: Pick<Clock, 'now'> },
 ): Promise<JWTPayload> {
   const now = clock.now();
   try {
-    const { payload } = await jwtVerify(token, keys.keyOf, {
-      ...{ algorithms, issuer, clockTolerance: leewaySeconds, currentDate: new Date(now) },
+    const { payload } = await jwtVerify(token, issuer.keyOf, {
+      ...{ algorithms, clockTolerance: leewaySeconds, currentDate: new Date(now) },
+      issuer: await issuer.name(),
       requiredClaims: ['exp', 'sub'],
     });
     const { iat } = payload;
     if (iat !== undefined && iat > now / 1_000 + leewaySeconds) throw new TokenRefused('not-yet-valid');
     return payload;
   } catch (error) {
-    throw error instanceof TokenRefused ? error : new TokenRefused(faultOf(error), { cause: error });
+    throw refusedFor(error);
   }
 }
+
+/** The name of the API server as an issuer. */
+async function clusterName(issuer: Issuer): Promise<string> {
+  try {
+    return await issuer.name();
+  } catch (error) {
+    throw refusedFor(error);
+  }
+}
+
+const refusedFor = (error: unknown): TokenRefused =>
+  error instanceof TokenRefused ? error : new TokenRefused(faultOf(error), { cause: error });
 
 function faultOf(error: unknown): TokenFault {
   if (error instanceof IssuerAway) return 'issuer-away';

@@ -2,7 +2,7 @@
  * One request's life. Read this first: `answer`, `complete` and `completeAdmitted` have one line per stage, in order.
  */
 import type { Exchange } from '../../core/exchange.ts';
-import { readTags } from '../../core/tags.ts';
+import { readTags, withOwnTags } from '../../core/tags.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../../core/limits.ts';
@@ -114,7 +114,8 @@ async function complete(request: ArrivedRequest, services: PipelineServices, sta
   checkQueue(arrival, { ...load, random });
   const leave = state.workspaces.enter(workspace.id);
   try {
-    const how = kind === 'answer' ? { sent: readTags(exchange.head) } : { isFree: true as const };
+    const sent = withOwnTags(readTags(exchange.head), caller.tags);
+    const how = kind === 'answer' ? { sent } : { isFree: true as const };
     const admitted = await admit(caller, services.limits, how);
     watch.progress({ kind: 'admitted' });
     try {

@@ -100,6 +100,10 @@ export const settingsSchema = z.object({
     form.choice(['off', 'on']).default('off'),
     'Whether answers have the headers x-weir-cost, USD, if they are not streamed, and x-weir-budget-remaining, what is left of the budget of the key.',
   ),
+  WEIR_IDENTITIES: setting(
+    form.choice(['off', 'on']).default('off'),
+    'Tokens in place of keys: on takes those of Identities; off: a token is no key.',
+  ),
   WEIR_BILLING_LINES: setting(
     form.choice(['drop', 'keep']).default('drop'),
     'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',

@@ -4,6 +4,7 @@ import { uploadLimits } from '../../gateway/admission/body-charges.ts';
 import { createUploads } from '../../gateway/admission/uploads.ts';
 import type { ServedCatalog } from '../../control/reconcilers/catalog.ts';
 import { servedSurfaces } from '../../core/api-paths.ts';
+import type { Tokens } from '../../core/identity.ts';
 import type { LoadMeter } from '../../core/load.ts';
 import { createHedgeBudget } from '../../gateway/dispatch/hedge.ts';
 import { createStructureRetries } from '../../gateway/dispatch/retries.ts';
@@ -33,11 +34,12 @@ interface PipelineParts extends Pick<PipelineServices, 'telemetry' | 'traceOf'> 
   readonly routes: Pick<ReturnType<typeof measureRoutes>, 'measured' | 'health' | 'answerLengths'>;
   readonly search: Awaited<ReturnType<typeof openWebSearch>>['search'];
   readonly load: LoadMeter;
+  readonly tokens: Tokens | undefined;
 }
 
 /** Opens the way of a request through the service, with the limits that protect the service from too many of them. */
 export function openServicePipeline(settings: Settings, parts: PipelineParts) {
-  const { store, gates, catalog, readers, envoy, routes, search, load, telemetry, traceOf } = parts;
+  const { store, gates, catalog, readers, envoy, routes, search, load, telemetry, traceOf, tokens } = parts;
   const memoryBytes = memoryLimitBytes();
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
   const guard = { ...load, limits: overloadLimits(memoryBytes, openFilesLimit()) };
@@ -45,7 +47,7 @@ export function openServicePipeline(settings: Settings, parts: PipelineParts) {
   const blocks = createKeyBlocks({ clock: systemClock, secret: store.secret, isDatabaseUp });
   const stopSharing = shareKeyBlocks({ link: gates.common, clock: systemClock, blocks });
   const pipeline = createPipeline({
-    ...{ store, uploads, telemetry, traceOf, looksLikeKey, hashKey },
+    ...{ store, uploads, telemetry, traceOf, looksLikeKey, hashKey, tokens },
     gate: gates.addresses,
     blockOf: blocks.statusOf,
     limits: gates.limits,

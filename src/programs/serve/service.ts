@@ -35,6 +35,7 @@ import { measureRoutes } from './measured-routes.ts';
 import type { OpenPools } from './open-pools.ts';
 import { startReaders } from './request-readers.ts';
 import { openServiceStore } from './service-store.ts';
+import { openTokens } from './open-tokens.ts';
 import { openWebSearch } from './web-search.ts';
 import { openDeclaredAccounts } from './declared-accounts.ts';
 import type { Settings } from '../../process/settings/settings.ts';
@@ -74,6 +75,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const routes = measureRoutes(settings, { ...gates, envoy });
   const { pools, health, checks, probes, isServing, measured, errors, servedAt } = routes;
   const declared = openDeclaredAccounts(settings, location);
+  const identities = await openTokens(settings, { location, log: partsLog, report: dependencies.of('token-issuer') });
   const catalog = await openServiceCatalog(settings, {
     ...{ accounts: declared?.parts, log, instance, envoy, routes, readers, found },
     onChanged: () => lookForProblems(),
@@ -97,7 +99,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   });
   const metrics = createMetrics(figures, { inSlices: createSlices() });
   const requests: ReturnType<typeof openServicePipeline> = openServicePipeline(settings, {
-    ...{ store, gates, catalog, readers, envoy, routes, search, load },
+    ...{ store, gates, catalog, readers, envoy, routes, search, load, tokens: identities?.tokens },
     telemetry: createTelemetry(log, {
       ...{ clock: systemClock, metrics, measured, errors, stories, traffic, refused, ...pools },
     }),
@@ -144,6 +146,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     await gates.sharing?.close();
     await fileCheck?.close();
     await declared?.close();
+    await identities?.close();
     await store.close();
     threads.close();
   };

@@ -1,0 +1,185 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Clock } from '../../core/clock.ts';
+import { Failure } from '../../core/failure.ts';
+import {
+  clusterIssuer,
+  type Identity,
+  type IdentityAccount,
+  type TokenCaller,
+  type TokenFault,
+  type Tokens,
+} from '../../core/identity.ts';
+import {
+  compileIdentity,
+  type CompiledIdentity,
+  findIdentity,
+  type FoundIdentity,
+  leewaySeconds,
+  TokenRefused,
+} from './find-identity.ts';
+import { looksLikeToken } from './token-text.ts';
+import { createIssuer, type Issuer, type ReadIssuer } from './issuer-keys.ts';
+
+export interface TokensOptions {
+  /** The identities in force, in the order of their names. Rejects while the accounts cannot be read. */
+  readonly identities: () => Promise<readonly Identity[]>;
+  /** Makes an account at its first use, and returns its hash. Undefined: there is no such workspace. */
+  readonly open: (account: IdentityAccount) => Promise<string | undefined>;
+  /** Asks an issuer, by `Identity.issuer`. */
+  readonly issuer: (issuer: string) => ReadIssuer;
+  /** Whether the API server knows the ServiceAccount and the pod of a token. Absent: there is no API server. */
+  readonly review?: ((token: string, audience: string) => Promise<boolean>) | undefined;
+  /** A token let nobody in. Called for each one that is not remembered. */
+  readonly refused: (fault: TokenFault, cause: unknown) => void;
+  readonly clock: Clock;
+}
+
+/** Tokens that are remembered at once, some 300 bytes each. */
+const maxRemembered = 10_000;
+/** How old the list of identities can be that a token is compared with. */
+const maxListAgeMs = 500;
+/** How long a review of a token counts. */
+const maxReviewAgeMs = 10_000;
+/** While the API server is away, an earlier review counts for so long. */
+const maxReviewAwayMs = 10 * 60_000;
+
+interface Remembered {
+  readonly caller: TokenCaller;
+  readonly isBound: boolean;
+  readonly audience: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly until: number;
+  /** Monotonic milliseconds. */
+  reviewedAt: number;
+}
+
+export function createTokens(options: TokensOptions): Tokens {
+  const { clock } = options;
+  /** Names tokens in memory, so that a dump of it has no digest that could be compared with others. */
+  const secret = randomBytes(32);
+  const nameOf = (token: string): string => createHmac('sha256', secret).update(token).digest('base64');
+  const remembered = new Map<string, Remembered>();
+  const issuers = new Map<string, Issuer>();
+  const list = createList(options, () => remembered.clear());
+
+  const issuerOf = (name: string): Issuer =>
+    issuers.getOrInsertComputed(name, () => createIssuer(options.issuer(name), clock));
+
+  async function verify(token: string, name: string): Promise<TokenCaller> {
+    const { compiled: identities, version } = await list.current();
+    const found = await findIdentity(token, { identities, issuerOf, clock });
+    const { id: identityId, each, isBound, audience } = found.identity;
+    const { subject, workspace, tags, expiresAt } = found;
+    if (isBound) await checkBound(token, found);
+    const hash = await options.open({ identityId, workspace, subject: each === 'subject' ? subject : undefined });
+    if (hash === undefined) throw new TokenRefused('no-workspace');
+    const caller = { hash, tags };
+    const until = expiresAt + leewaySeconds * 1_000;
+    // An identity may have changed meanwhile.
+    if (version === list.version()) remember(name, { caller, isBound, audience, until, reviewedAt: clock.elapsed() });
+    return caller;
+  }
+
+  async function checkBound(token: string, { identity }: FoundIdentity): Promise<void> {
+    if (identity.issuer !== clusterIssuer || options.review === undefined) throw new TokenRefused('not-bound');
+    let isKnown: boolean;
+    try {
+      isKnown = await options.review(token, identity.audience);
+    } catch (cause) {
+      throw new TokenRefused('issuer-away', { cause });
+    }
+    if (!isKnown) throw new TokenRefused('not-bound');
+  }
+
+  function remember(name: string, entry: Remembered): void {
+    const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
+    if (oldest !== undefined) remembered.delete(oldest);
+    remembered.set(name, entry);
+  }
+
+  /** Reviews the token of a bound identity again. While the API server is away, it stays good for a while. */
+  async function reviewAgain(token: string, name: string, entry: Remembered): Promise<TokenCaller> {
+    const age = clock.elapsed() - entry.reviewedAt;
+    try {
+      if ((await options.review?.(token, entry.audience)) !== true) {
+        remembered.delete(name);
+        throw new TokenRefused('not-bound');
+      }
+      entry.reviewedAt = clock.elapsed();
+    } catch (error) {
+      if (error instanceof TokenRefused) throw error;
+      if (age >= maxReviewAwayMs) throw new TokenRefused('issuer-away', { cause: error });
+    }
+    return entry.caller;
+  }
+
+  async function reported(finding: Promise<TokenCaller>): Promise<TokenCaller | undefined> {
+    try {
+      return await finding;
+    } catch (error) {
+      if (!(error instanceof TokenRefused)) throw unknown(error);
+      options.refused(error.fault, error.cause);
+      if (error.fault === 'issuer-away') throw unknown(error);
+      return undefined;
+    }
+  }
+
+  return {
+    looksLikeToken,
+    find: (token) => {
+      list.refresh();
+      const name = nameOf(token);
+      const known = remembered.get(name);
+      if (known === undefined || known.until <= clock.now()) return reported(verify(token, name));
+      if (!known.isBound || clock.elapsed() - known.reviewedAt < maxReviewAgeMs) return known.caller;
+      return reported(reviewAgain(token, name, known));
+    },
+  };
+}
+
+const unknown = (cause: unknown): Failure =>
+  new Failure('internal', 'The service could not verify the token. It is safe to retry.', { cause });
+
+/** The identities, compiled. They are read again while tokens arrive, and nobody waits for it but the first. */
+function createList({ identities, clock }: TokensOptions, onChange: () => void) {
+  let compiled: readonly CompiledIdentity[] | undefined;
+  let version = 0;
+  let text = '';
+  let readAt = -Infinity;
+  let reading: Promise<void> | undefined;
+
+  async function read(): Promise<void> {
+    try {
+      const found = await identities();
+      const now = JSON.stringify(found, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
+      readAt = clock.elapsed();
+      if (now === text) return;
+      compiled = found.map(compileIdentity);
+      version += 1;
+      text = now;
+      onChange();
+    } finally {
+      reading = undefined;
+    }
+  }
+
+  function refresh(): void {
+    if (reading === undefined && clock.elapsed() - readAt >= maxListAgeMs) {
+      reading = read();
+      // Who needs the list sees the failure; a list that is known stays.
+      reading.catch(() => undefined);
+    }
+  }
+
+  return {
+    refresh,
+    version: () => version,
+    current: async () => {
+      if (compiled === undefined) {
+        refresh();
+        await reading;
+      }
+      return { compiled: compiled ?? [], version };
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { createIssuerReader, fetchJson, type FetchJson } from '../../gateway/egress/read-issuer.ts';
+import type { DependencyReport } from '../../core/dependency-cause.ts';
+import { clusterIssuer, type Tokens } from '../../core/identity.ts';
+import { findAccess } from '../../control/kubernetes/access.ts';
+import { createKubeClient, type KubeClient } from '../../control/kubernetes/client.ts';
+import { reviewToken } from '../../control/kubernetes/review-token.ts';
+import { systemClock } from '../../process/clock.ts';
+import type { Settings } from '../../process/settings/settings.ts';
+import type { DatabaseLocation } from '../../books/databases/database.ts';
+import { openAccountsThread } from '../../books/store/accounts-thread.ts';
+import { identityOperations } from '../../books/store/operation-names.ts';
+import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
+
+const silenceMs = 10_000;
+const idleMs = 10 * 60_000;
+
+/** What a service asks the API server of its cluster about tokens. */
+interface TokenServer {
+  readonly fetch: FetchJson;
+  readonly review: (token: string, audience: string) => Promise<boolean>;
+  readonly close: () => Promise<void>;
+}
+
+/** The API server, if the catalog is in a cluster. It is asked when the first token of the cluster comes. */
+function tokenServer({ WEIR_KUBERNETES_NAMESPACE: namespace }: Settings): TokenServer | undefined {
+  if (namespace === undefined) return undefined;
+  let client: KubeClient | undefined;
+  const opened = (): KubeClient => (client ??= createKubeClient(findAccess(process.env)));
+  return {
+    fetch: (path, signal) => opened().list(path, signal),
+    review: (token, audience) => reviewToken(opened(), token, audience),
+    close: async () => client?.close(),
+  };
+}
+
+/** Tokens in place of keys. Undefined: `WEIR_IDENTITIES` is off. */
+export async function openTokens(
+  settings: Settings,
+  {
+    location,
+    log,
+    report,
+  }: { readonly location: DatabaseLocation; readonly log: PartLog; readonly report: DependencyReport },
+): Promise<{ readonly tokens: Tokens; readonly close: () => Promise<void> } | undefined> {
+  if (settings.WEIR_IDENTITIES === 'off') return undefined;
+  // CEL and the verification of signatures take a tenth of a second to load.
+  const { createTokens } = await import('../../gateway/identity/tokens.ts');
+  const server = tokenServer(settings);
+  const { store, close } = openAccountsThread(location, identityOperations, {
+    name: 'weir-identities',
+    silenceMs,
+    idleMs,
+  });
+  const by = () => ({ actor: { kind: 'service', name: 'weir' } as const, now: systemClock.now() });
+  const tokens = createTokens({
+    clock: systemClock,
+    identities: store.listIdentities,
+    open: (account) => store.openIdentityAccount(account, by()),
+    issuer: (issuer) =>
+      createIssuerReader({
+        ...(issuer === clusterIssuer
+          ? { expected: undefined, configurationUrl: '/.well-known/openid-configuration', keysUrl: '/openid/v1/jwks' }
+          : { expected: issuer, configurationUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration` }),
+        fetch: issuer === clusterIssuer ? (server?.fetch ?? noServer) : fetchJson,
+        ...{ clock: systemClock, report },
+      }),
+    review: server?.review,
+    refused: (fault, cause) => log.info({ fault, err: cause }, 'token refused'),
+  });
+  return { tokens, close: async () => void (await Promise.all([close(), server?.close()])) };
+}
+
+const noServer: FetchJson = () => Promise.reject(new Error('there is no API server: the catalog is a folder'));
