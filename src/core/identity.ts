@@ -71,7 +71,15 @@ export interface Tokens {
    * cannot be known now.
    */
   readonly find: (token: string) => TokenCaller | Promise<TokenCaller | undefined>;
+  /** The same for the claims of a token that a gateway in front has verified: JSON in base64url. */
+  readonly findVerified: (claims: string) => TokenCaller | Promise<TokenCaller | undefined>;
 }
+
+/**
+ * Header with the claims that a trusted gateway in front has verified. Envoy drops a caller's own, and sets it from the header that
+ * WEIR_TRUSTED_IDENTITY_HEADER names.
+ */
+export const verifiedClaimsHeader = 'x-weir-verified-claims';
 
 /** Subjects of an identity that have an account of their own. Those beyond share one. */
 export const maxSubjects = 500;

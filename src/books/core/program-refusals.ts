@@ -61,6 +61,11 @@ export const programRefusals = {
     starting,
     'Envoy may have only {files} files open, which is too few for connections; raise `ulimit -Hn` above {needed}.',
   ],
+  identity_header_untrusted: [
+    undefined,
+    'identities.md#behind-another-gateway',
+    'WEIR_TRUSTED_IDENTITY_HEADER: it is believed from trusted proxies alone; set WEIR_TRUSTED_HOPS to their number.',
+  ],
   address_not_here: [undefined, starting, 'WEIR_EDGE_HOST: this machine has no address {host} to listen on.'],
   port_forbidden: [undefined, starting, 'Port {port} may not be used by this user; choose one above 1023 with --port.'],
   port_taken: [

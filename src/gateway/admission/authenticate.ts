@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { KeyHeader } from '../../core/dialect.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { Failure } from '../../core/failure.ts';
-import type { TokenCaller, Tokens } from '../../core/identity.ts';
+import { type TokenCaller, type Tokens, verifiedClaimsHeader } from '../../core/identity.ts';
 import type { RequestHead } from '../../core/exchange.ts';
 import { portalSessionHeader, provenPortalSession } from '../core/portal-session.ts';
 
@@ -71,8 +71,12 @@ function callerIn(
   const key = keyIn(head, keyHeaders, options);
   if (key !== undefined) return { hash: options.hashKey(key) };
   const { tokens } = options;
-  const token = tokens && firstIn(head, keyHeaders, tokens.looksLikeToken);
-  return token === undefined ? undefined : tokens?.find(token);
+  if (tokens === undefined) return undefined;
+  // A gateway in front that has verified a token may pass it on, too.
+  const claims = head.header(verifiedClaimsHeader);
+  if (claims !== undefined && claims !== '') return tokens.findVerified(claims);
+  const token = firstIn(head, keyHeaders, tokens.looksLikeToken);
+  return token === undefined ? undefined : tokens.find(token);
 }
 
 /**

@@ -3,7 +3,7 @@ import { exportJWK, type JSONWebKeySet, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { compileRule } from '../../core/claim-rule.ts';
 import type { Identity } from '../../core/identity.ts';
-import { compileIdentity, findIdentity } from './find-identity.ts';
+import { compileIdentity, findIdentity, identityOfClaims } from './find-identity.ts';
 import { createIssuer, IssuerAway, maxKeyAgeMs } from './issuer-keys.ts';
 import { claimsIn, looksLikeToken } from './token-text.ts';
 
@@ -184,6 +184,34 @@ describe('an identity', () => {
     await expect(find(token, [identity({ id: 'one' }), identity({ id: 'two' })])).resolves.toMatchObject({
       identity: { id: 'one' },
     });
+  });
+});
+
+describe('claims that another gateway has verified', () => {
+  const options = { identities: [compileIdentity(identity())], issuerOf: () => never(), clock: { now: () => now } };
+  const never = (): never => {
+    throw new Error('no issuer is asked');
+  };
+  const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+  it('name an identity without a signature', async () => {
+    await expect(identityOfClaims(encoded(claims()), options)).resolves.toMatchObject({ workspace: 'search-team' });
+  });
+
+  it('are good for a minute if they have no end', async () => {
+    await expect(identityOfClaims(encoded(claims({ exp: undefined })), options)).resolves.toMatchObject({
+      expiresAt: now + 60_000,
+    });
+  });
+
+  it.each([
+    ['-', 'malformed'],
+    [encoded('text'), 'malformed'],
+    [encoded(claims({ exp: seconds - 300 })), 'expired'],
+    [encoded(claims({ aud: 'another' })), 'other-audience'],
+    [encoded(claims({ iss: 'https://evil.test' })), 'unknown-issuer'],
+  ])('%.10s… let nobody in: %s', async (text, fault) => {
+    await expect(identityOfClaims(text, options)).rejects.toMatchObject({ fault });
   });
 });
 

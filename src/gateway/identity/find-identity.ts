@@ -3,13 +3,16 @@ import type { Clock } from '../../core/clock.ts';
 import { compileRule, type Rule } from '../../core/claim-rule.ts';
 import { clusterIssuer, type Identity, type TokenFault } from '../../core/identity.ts';
 import { type Issuer, IssuerAway } from './issuer-keys.ts';
-import { claimsIn } from './token-text.ts';
+import { claimsIn, claimsOf } from './token-text.ts';
 
 /** Asymmetric ones alone: a token that is signed with the issuer's public key as a shared secret must let nobody in. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
 /** How far the clocks of issuer and gateway may differ, seconds. */
 export const leewaySeconds = 60;
+
+/** How long claims without an end are remembered, seconds. */
+const unboundedSeconds = 60;
 
 /** A token lets nobody in. */
 export class TokenRefused extends Error {
@@ -68,30 +71,39 @@ export async function findIdentity(
   const unverified = claimsIn(token);
   if (unverified === undefined) throw new TokenRefused('malformed');
   const ofIssuer = await identitiesOf(unverified.iss, options);
-  const [first] = ofIssuer;
-  if (first === undefined) throw new TokenRefused('unknown-issuer');
-  const claims = await verified(token, { ...options, issuer: options.issuerOf(first.identity.issuer) });
+  const [{ identity: first }] = ofIssuer;
+  const claims = await verified(token, { ...options, issuer: options.issuerOf(first.issuer) });
   return match(claims, ofIssuer);
 }
 
-/** Finds the identity of claims that another gateway has verified (docs/identities.md). */
+/**
+ * Finds the identity of claims that another gateway has verified. It may remove those that it has judged: only one that is there is
+ * looked at.
+ */
 export async function identityOfClaims(
-  claims: JWTPayload,
-  options: Pick<Parameters<typeof findIdentity>[1], 'identities' | 'issuerOf'>,
+  text: string,
+  options: Parameters<typeof findIdentity>[1],
 ): Promise<FoundIdentity> {
-  return match(claims, await identitiesOf(claims.iss, options));
+  const claims = claimsOf(text);
+  if (claims === undefined) throw new TokenRefused('malformed');
+  const now = options.clock.now() / 1_000;
+  const { exp = now + unboundedSeconds } = claims;
+  if (exp + leewaySeconds <= now) throw new TokenRefused('expired');
+  return match({ ...claims, exp }, await identitiesOf(claims.iss, options));
 }
 
 /** The identities that take tokens of an issuer. The API server's name is known when it has been asked. */
 async function identitiesOf(
   iss: string | undefined,
   { identities, issuerOf }: Pick<Parameters<typeof findIdentity>[1], 'identities' | 'issuerOf'>,
-): Promise<readonly CompiledIdentity[]> {
+): Promise<readonly [CompiledIdentity, ...CompiledIdentity[]]> {
   const named = identities.filter(({ identity }) => identity.issuer === iss);
-  if (named.length > 0) return named;
   const ofCluster = identities.filter(({ identity }) => identity.issuer === clusterIssuer);
-  if (ofCluster.length === 0) return [];
-  return (await clusterName(issuerOf(clusterIssuer))) === iss ? ofCluster : [];
+  const isOfCluster =
+    named.length === 0 && ofCluster.length > 0 && (await clusterName(issuerOf(clusterIssuer))) === iss;
+  const [first, ...others] = isOfCluster ? ofCluster : named;
+  if (first === undefined) throw new TokenRefused('unknown-issuer');
+  return [first, ...others];
 }
 
 function match(claims: JWTPayload, ofIssuer: readonly CompiledIdentity[]): FoundIdentity {

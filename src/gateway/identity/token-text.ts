@@ -1,24 +1,30 @@
-import { decodeJwt, type JWTPayload } from 'jose';
+import type { JWTPayload } from 'jose';
+import { isObject } from '../../core/json.ts';
 import { createJsonScan } from '../../core/json-scan.ts';
 
 /** A ServiceAccount's token has 1 KB, those of others up to 4 KB. A longer one is not read. */
-export const maxTokenBytes = 8 * 1024;
+const maxTokenLength = 8 * 1024;
 
-/** Three parts in base64url, the second and third not empty (RFC 7515, section 7.1). A key of Weir has no dots. */
+/** Three parts in base64url (RFC 7515, section 7.1). A key of Weir has no dots. */
 const form = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** Whether a text can be a signed token. */
-export const looksLikeToken = (text: string): boolean => text.length <= maxTokenBytes && form.test(text);
+export const looksLikeToken = (text: string): boolean => text.length <= maxTokenLength && form.test(text);
+
+/** The claims of a token, which are not verified yet. Undefined: it has none that can be read. */
+export const claimsIn = (token: string): JWTPayload | undefined => claimsOf(token.split('.')[1] ?? '');
 
 /**
- * The claims of a token, which are not verified yet. Undefined: it has none that can be read. RFC 7519, section 4, lets a reader
- * choose among claims of the same name; another reader may have chosen otherwise, so such a token is none.
+ * Reads claims: JSON in base64url. RFC 7519, section 4, lets a reader choose among claims of the same name. Another reader may have
+ * chosen otherwise, so such claims are none.
  */
-export function claimsIn(token: string): JWTPayload | undefined {
+export function claimsOf(part: string): JWTPayload | undefined {
+  if (part.length > maxTokenLength) return undefined;
+  const text = Buffer.from(part, 'base64url').toString();
   try {
-    const claims = decodeJwt(token);
-    const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
-    return createJsonScan({ maxDepth: Infinity, maxValues: valuesOf(claims) }).push(text) ? claims : undefined;
+    const claims: unknown = JSON.parse(text);
+    const isPlain = isObject(claims) && createJsonScan({ maxDepth: Infinity, maxValues: valuesOf(claims) }).push(text);
+    return isPlain ? claims : undefined;
   } catch {
     return undefined;
   }

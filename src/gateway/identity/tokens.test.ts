@@ -16,9 +16,15 @@ const identity = (over: Partial<Identity> = {}): Identity => ({
   ...over,
 });
 
-function open(first: readonly Identity[] = [identity()]) {
+function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'accountsDown' | 'none' = 'none') {
   const clock = createFakeClock();
-  const state = { identities: first, isAway: false, isKnown: true as boolean | 'away', accountsDown: false };
+  const state = {
+    identities: first,
+    isAway: false,
+    isKnown: true as boolean | 'away',
+    accountsDown: false,
+    [trouble]: true,
+  };
   const calls = { lists: 0, issuer: 0, reviews: 0 };
   const opened: unknown[] = [];
   const faults: TokenFault[] = [];
@@ -93,8 +99,8 @@ describe('a token', () => {
   });
 
   it.each(['isAway', 'accountsDown'] as const)('cannot be judged while %s, which is no refusal', async (what) => {
-    const { find, tokenOf, state, clock } = open();
-    state[what] = true;
+    const { find, tokenOf, state, clock } = open(undefined, what);
+    await expect(find(await tokenOf())).rejects.toMatchObject({ code: 'internal' });
     await expect(find(await tokenOf())).rejects.toMatchObject({ code: 'internal' });
     state[what] = false;
     await clock.advance(1_000);

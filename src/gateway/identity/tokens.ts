@@ -13,6 +13,7 @@ import {
   compileIdentity,
   type CompiledIdentity,
   findIdentity,
+  identityOfClaims,
   type FoundIdentity,
   leewaySeconds,
   TokenRefused,
@@ -53,11 +54,18 @@ interface Remembered {
   reviewedAt: number;
 }
 
+/** A token, or the claims of one that a gateway in front has verified. */
+interface Sent {
+  readonly kind: 'token' | 'claims';
+  readonly text: string;
+}
+
 export function createTokens(options: TokensOptions): Tokens {
   const { clock } = options;
   /** Names tokens in memory, so that a dump of it has no digest that could be compared with others. */
   const secret = randomBytes(32);
-  const nameOf = (token: string): string => createHmac('sha256', secret).update(token).digest('base64');
+  const nameOf = ({ kind, text }: Sent): string =>
+    createHmac('sha256', secret).update(`${kind} ${text}`).digest('base64');
   const remembered = new Map<string, Remembered>();
   const issuers = new Map<string, Issuer>();
   const list = createList(options, () => remembered.clear());
@@ -65,12 +73,14 @@ export function createTokens(options: TokensOptions): Tokens {
   const issuerOf = (name: string): Issuer =>
     issuers.getOrInsertComputed(name, () => createIssuer(options.issuer(name), clock));
 
-  async function verify(token: string, name: string): Promise<TokenCaller> {
+  async function verify(sent: Sent, name: string): Promise<TokenCaller> {
     const { compiled: identities, version } = await list.current();
-    const found = await findIdentity(token, { identities, issuerOf, clock });
+    const found = await (sent.kind === 'token'
+      ? findIdentity(sent.text, { identities, issuerOf, clock })
+      : identityOfClaims(sent.text, { identities, issuerOf, clock }));
     const { id: identityId, each, isBound, audience } = found.identity;
     const { subject, workspace, tags, expiresAt } = found;
-    if (isBound) await checkBound(token, found);
+    if (isBound) await checkBound(sent, found);
     const hash = await options.open({ identityId, workspace, subject: each === 'subject' ? subject : undefined });
     if (hash === undefined) throw new TokenRefused('no-workspace');
     const caller = { hash, tags };
@@ -80,8 +90,10 @@ export function createTokens(options: TokensOptions): Tokens {
     return caller;
   }
 
-  async function checkBound(token: string, { identity }: FoundIdentity): Promise<void> {
-    if (identity.issuer !== clusterIssuer || options.review === undefined) throw new TokenRefused('not-bound');
+  async function checkBound({ kind, text: token }: Sent, { identity }: FoundIdentity): Promise<void> {
+    // The API server reviews tokens, and not their claims.
+    if (identity.issuer !== clusterIssuer || options.review === undefined || kind === 'claims')
+      throw new TokenRefused('not-bound');
     let isKnown: boolean;
     try {
       isKnown = await options.review(token, identity.audience);
@@ -124,16 +136,21 @@ export function createTokens(options: TokensOptions): Tokens {
     }
   }
 
+  function find(sent: Sent): TokenCaller | Promise<TokenCaller | undefined> {
+    list.refresh();
+    const name = nameOf(sent);
+    const known = remembered.get(name);
+    if (known === undefined || known.until <= clock.now()) return reported(verify(sent, name));
+    if (!known.isBound || clock.elapsed() - known.reviewedAt < maxReviewAgeMs) return known.caller;
+    return reported(reviewAgain(sent.text, name, known));
+  }
+
+  // The first token need not wait for the list.
+  list.refresh();
   return {
     looksLikeToken,
-    find: (token) => {
-      list.refresh();
-      const name = nameOf(token);
-      const known = remembered.get(name);
-      if (known === undefined || known.until <= clock.now()) return reported(verify(token, name));
-      if (!known.isBound || clock.elapsed() - known.reviewedAt < maxReviewAgeMs) return known.caller;
-      return reported(reviewAgain(token, name, known));
-    },
+    find: (text) => find({ kind: 'token', text }),
+    findVerified: (text) => find({ kind: 'claims', text }),
   };
 }
 
@@ -145,41 +162,39 @@ function createList({ identities, clock }: TokensOptions, onChange: () => void) 
   let compiled: readonly CompiledIdentity[] | undefined;
   let version = 0;
   let text = '';
-  let readAt = -Infinity;
+  let askedAt = -Infinity;
   let reading: Promise<void> | undefined;
+  let failure: unknown;
 
   async function read(): Promise<void> {
+    askedAt = clock.elapsed();
     try {
       const found = await identities();
       const now = JSON.stringify(found, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
-      readAt = clock.elapsed();
       if (now === text) return;
       compiled = found.map(compileIdentity);
       version += 1;
       text = now;
       onChange();
+    } catch (error) {
+      // A list that is known stays.
+      failure = error;
     } finally {
       reading = undefined;
     }
   }
 
   function refresh(): void {
-    if (reading === undefined && clock.elapsed() - readAt >= maxListAgeMs) {
-      reading = read();
-      // Who needs the list sees the failure; a list that is known stays.
-      reading.catch(() => undefined);
-    }
+    if (reading === undefined && clock.elapsed() - askedAt >= maxListAgeMs) reading = read();
   }
 
   return {
     refresh,
     version: () => version,
     current: async () => {
-      if (compiled === undefined) {
-        refresh();
-        await reading;
-      }
-      return { compiled: compiled ?? [], version };
+      if (compiled === undefined) await reading;
+      if (compiled === undefined) throw failure;
+      return { compiled, version };
     },
   };
 }

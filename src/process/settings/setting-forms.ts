@@ -51,6 +51,14 @@ export const choice = <Name extends string>(names: readonly Name[]) =>
 
 export const ipAddress = z.union([z.ipv4(), z.ipv6()], 'expected an IP address, such as 0.0.0.0');
 
+/** Without those that mean something inside the gateway, or to HTTP. */
+export const headerName = z
+  .string()
+  .regex(
+    /^(?!x-weir-|x-envoy-|authorization$|x-api-key$|host$)[a-z0-9][a-z0-9-]{0,63}$/,
+    'expected the name of a header in lower case, such as x-jwt-payload',
+  );
+
 /** `form`: such as `an address such as https://weir.example.com`. */
 export const httpUrl = (form: string) => z.url({ protocol: /^https?$/, error: `expected ${form}` });
 

@@ -137,6 +137,10 @@ export const envoySettingsSchema = z.object({
   WEIR_RESPONSES: responses,
   WEIR_FURTHER_PATHS: furtherPaths,
   WEIR_TRUSTED_HOPS: setting(form.wholeNumber(0, 99).default(0), 'Proxies in front of Envoy that are believed.'),
+  WEIR_TRUSTED_IDENTITY_HEADER: setting(
+    form.headerName.optional(),
+    'Header in which a trusted proxy passes on the claims of a token that it has verified, JSON in base64url; it needs WEIR_TRUSTED_HOPS above 0, and the proxy must remove it from what callers send.',
+  ),
   WEIR_CONNECTIONS_PER_ADDRESS: setting(
     form.wholeNumber(0, 1_000_000).optional(),
     'Connections that an address, or a /64 of IPv6, may have open at Envoy; further ones are closed. 0: any number, as behind trusted proxies; default: 2500, at most a third of all.',

@@ -62,6 +62,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
     ops: ops === 0 ? undefined : ops,
     extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
     trustedHops: edge.trustedHops,
+    identityHeader: edge.identityHeader,
     surfaces: edge.surfaces,
     furtherPaths: edge.furtherPaths,
     connections: edge.connections,
@@ -136,6 +137,7 @@ interface EdgeSettings extends ServedApi {
   /** The address that the edge listens on. */
   readonly host: string;
   readonly trustedHops: number;
+  readonly identityHeader: string | undefined;
   /** Most connections of all callers together. */
   readonly maxConnections: number;
   /** Limits for one caller; undefined if there are none. */
@@ -167,10 +169,12 @@ export function readEdgeSettings(
 ): EdgeSettings {
   const variables = readVariables(env);
   const { WEIR_TRUSTED_HOPS: trustedHops, WEIR_CONNECTIONS_PER_ADDRESS: perAddress } = variables;
+  const identityHeader = variables.WEIR_TRUSTED_IDENTITY_HEADER;
+  if (identityHeader !== undefined && trustedHops === 0) throw refusal('identity_header_untrusted');
   const maxConnections = connectionsWithin(options.openFiles);
   return {
     host: variables.WEIR_EDGE_HOST ?? options.defaultHost,
-    trustedHops,
+    ...{ trustedHops, identityHeader },
     surfaces: servedSurfaces(variables),
     furtherPaths: variables.WEIR_FURTHER_PATHS,
     maxConnections,

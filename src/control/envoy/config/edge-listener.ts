@@ -1,3 +1,4 @@
+import { verifiedClaimsHeader } from '../../../core/identity.ts';
 import { tagsHeader } from '../../../core/tags.ts';
 import { type ServedApi, usualSurfaces } from '../../../core/api-paths.ts';
 import type { TraceSampling } from '../../../core/trace.ts';
@@ -30,6 +31,8 @@ export interface EdgeOptions extends Partial<ServedApi> {
   };
   /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
   readonly trustedHops: number;
+  /** Header in which a trusted proxy passes on the claims of a token that it has verified. Absent: none does. */
+  readonly identityHeader?: string | undefined;
   /** Requests per client address on every path. Default: that of `defaultRates`. */
   readonly flood?: { readonly perSecond: number; readonly burst: number };
   /** `GET /v1/models` per client address. Default: that of `defaultRates`. */
@@ -107,7 +110,7 @@ function callerManager(options: EdgeOptions, connectionsModule: string): ConfigO
       floodLimit(options.flood ?? defaultRates.flood),
       shedFilter,
       modelsLimitFilter(),
-      addClient,
+      addClient(options.identityHeader),
       handToService(options.services),
     ],
   });
@@ -214,19 +217,17 @@ const receivedHeader = 'x-weir-received';
 
 const set = (key: string, value: string): ConfigObject => ({ append: overwrite(key, value) });
 
-const addClient: ConfigObject = extension(
-  'weir.client',
-  'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation',
-  {
+const addClient = (identityHeader: string | undefined): ConfigObject =>
+  extension('weir.client', 'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation', {
     mutations: {
       request_mutations: [
         set(clientAddressHeader, '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'),
         set(clientConnectionHeader, '%DOWNSTREAM_DIRECT_REMOTE_ADDRESS% %PROTOCOL%'),
         set(receivedHeader, '%START_TIME(%s%3f)%'),
+        ...(identityHeader === undefined ? [] : [set(verifiedClaimsHeader, `%REQ(${identityHeader})%`)]),
       ],
     },
-  },
-);
+  });
 
 const never: ConfigObject = { numerator: 0, denominator: 'HUNDRED' };
 
