@@ -1,5 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
 
 /** What an issuer publishes: its own name, as tokens have it, and its keys. */
 export interface PublishedKeys {
@@ -26,6 +26,9 @@ export interface Issuer {
 /** An issuer is asked at most so often, whatever arrives: a stranger can send tokens with unknown keys at any rate. */
 const minAskMs = 1_000;
 
+/** Tokens that may wait for the next answer of an issuer. Strangers can send as many as they like with keys that nobody knows. */
+const maxWaiting = 1_000;
+
 /** Keys are read again after this time, so that a key that the issuer has withdrawn ends. */
 export const maxKeyAgeMs = 10 * 60_000;
 
@@ -33,11 +36,12 @@ export const maxKeyAgeMs = 10 * 60_000;
  * Keeps the keys of an issuer. They are read at its first token, again for a token whose key is not among them, and when they are
  * old. While the issuer is away, those that are known stay good.
  */
-export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed'>): Issuer {
+export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed' | 'after'>): Issuer {
   let known: { readonly issuer: string; readonly keyOf: ReturnType<typeof createLocalJWKSet> } | undefined;
   let readAt = -Infinity;
   let askedAt = -Infinity;
   let asking: Promise<void> | undefined;
+  let waiting = 0;
 
   async function ask(): Promise<void> {
     askedAt = clock.elapsed();
@@ -52,10 +56,19 @@ export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed'>): I
     }
   }
 
-  /** Everyone who waits waits for the same answer. */
+  /** Everyone who waits waits for the same answer. It is asked for as soon as it may be. */
   async function refresh(): Promise<void> {
-    if (asking === undefined && clock.elapsed() - askedAt >= minAskMs) asking = ask();
+    asking ??= askInTime();
+    if (waiting >= maxWaiting) return;
+    waiting += 1;
     await asking;
+    waiting -= 1;
+  }
+
+  async function askInTime(): Promise<void> {
+    const waitMs = askedAt + minAskMs - clock.elapsed();
+    if (waitMs > 0) await waitFor(waitMs, { clock });
+    await ask();
   }
 
   async function first() {
