@@ -22,10 +22,13 @@ interface TokenServer {
 }
 
 /** The API server, if the catalog is in a cluster. It is asked when the first token of the cluster comes. */
-function tokenServer({ WEIR_KUBERNETES_NAMESPACE: namespace }: Settings): TokenServer | undefined {
+function tokenServer(
+  { WEIR_KUBERNETES_NAMESPACE: namespace }: Settings,
+  environment: Readonly<Record<string, string | undefined>>,
+): TokenServer | undefined {
   if (namespace === undefined) return undefined;
   let client: KubeClient | undefined;
-  const opened = (): KubeClient => (client ??= createKubeClient(findAccess(process.env)));
+  const opened = (): KubeClient => (client ??= createKubeClient(findAccess(environment)));
   return {
     fetch: (path, signal) => opened().list(path, signal),
     review: (token, audience) => reviewToken(opened(), token, audience),
@@ -40,12 +43,18 @@ export async function openTokens(
     location,
     log,
     report,
-  }: { readonly location: DatabaseLocation; readonly log: PartLog; readonly report: DependencyReport },
+    environment = process.env,
+  }: {
+    readonly location: DatabaseLocation;
+    readonly log: PartLog;
+    readonly report: DependencyReport;
+    readonly environment?: Readonly<Record<string, string | undefined>>;
+  },
 ): Promise<{ readonly tokens: Tokens; readonly close: () => Promise<void> } | undefined> {
   if (settings.WEIR_IDENTITIES === 'off') return undefined;
   // CEL and the verification of signatures take a tenth of a second to load.
   const { createTokens } = await import('../../gateway/identity/tokens.ts');
-  const server = tokenServer(settings);
+  const server = tokenServer(settings, environment);
   const { store, close } = openAccountsThread(location, identityOperations, {
     name: 'weir-identities',
     silenceMs,
