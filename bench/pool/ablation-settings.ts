@@ -1,4 +1,5 @@
 import type { Ablation } from './ablations.ts';
+import { parallelLoad, parallelPool } from './parallel-table.ts';
 import { halfPast, pastRates } from './past.ts';
 import { poolOf } from './pool-policies.ts';
 import type { Load } from './request.ts';
@@ -59,6 +60,7 @@ export function ablationSettings(): readonly Setting[] {
   const chat = scenarioNamed('chat');
   return [
     ...alone.map((name) => settingOf(name, {})),
+    settingOf('chat', { name: 'at once', pool: parallelPool(Infinity), load: parallelLoad }),
     ...(['slowed', 'failing'] as const).map((kind) =>
       settingOf('chat', {
         name: `chat, one ${kind} for a while`,

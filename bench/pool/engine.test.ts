@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createBlockStore } from './block-store.ts';
 import type { EngineSpeed } from './engine.ts';
+import { parallelEngine } from './parallel-engine.ts';
 import type { Load } from './request.ts';
 import { runPool } from './run.ts';
 import { leastRequests, roundRobin } from './simple-policies.ts';
@@ -132,5 +133,31 @@ describe('a run', () => {
     );
     const single = runPool(many, pool, { create: leastRequests, seed: 1 });
     expect(added.firstMs.at(-1)).toBeLessThan(single.firstMs.at(-1) ?? 0);
+  });
+});
+
+describe('an endpoint that works on prompts at once', () => {
+  const atOnce = (slots: number) =>
+    runPool(
+      loadOf([0, 1, 2, 3, 4].map((at) => ({ at, prompt: 1000, output: 1 }))),
+      { ...pool, createEngine: parallelEngine(slots) },
+      { create: roundRobin, seed: 1 },
+    ).firstMs;
+
+  it('computes each as if it were alone', () => {
+    expect(atOnce(Infinity)).toEqual([110, 110, 110, 110, 110]);
+  });
+
+  it('lets those wait for which it has no place', () => {
+    expect(atOnce(4)).toEqual([110, 110, 110, 110, 216]);
+  });
+
+  it('finds what an earlier prompt has left', () => {
+    const load = loadOf(
+      [0, 200].map((at) => ({ at, prompt: 1000, output: 1 })),
+      500,
+    );
+    const { firstMs } = runPool(load, { ...pool, createEngine: parallelEngine(1) }, { create: roundRobin, seed: 1 });
+    expect(firstMs).toEqual([60, 110]);
   });
 });

@@ -50,7 +50,7 @@ export interface EngineState {
   readonly steps: number;
 }
 
-interface Prompt {
+export interface Prompt {
   readonly request: PoolRequest;
   readonly reservation: Reservation;
   readonly cached: number;
@@ -58,14 +58,16 @@ interface Prompt {
   done: number;
 }
 
-interface Answer {
+export interface Answer {
   readonly request: PoolRequest;
   readonly reservation: Reservation;
   /** The step after which it is complete. */
   readonly endStep: number;
 }
 
-export function createEngine(speed: EngineSpeed, blockTokens: number, listener: EngineListener): Engine {
+export type CreateEngine = (speed: EngineSpeed, blockTokens: number, listener: EngineListener) => Engine;
+
+export const createEngine: CreateEngine = (speed, blockTokens, listener) => {
   const store = createBlockStore(Math.floor(speed.memoryTokens / blockTokens));
   let waiting: PoolRequest[] = [];
   let prompts: Prompt[] = [];
@@ -202,4 +204,4 @@ export function createEngine(speed: EngineSpeed, blockTokens: number, listener: 
       slowness = factor;
     },
   };
-}
+};

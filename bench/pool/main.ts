@@ -9,6 +9,7 @@ import { costTable } from './cost.ts';
 import { mean, publishedKnees } from './knee.ts';
 import { pastTable } from './past.ts';
 import { loadLines, loadTable } from './load-table.ts';
+import { parallelTable } from './parallel-table.ts';
 import { oracle, pool } from './pool-policies.ts';
 import { cacheAware, stickyUntilSaturated } from './published-policies.ts';
 import { replicaTable } from './replicas.ts';
@@ -25,7 +26,8 @@ The same seeds give the same figures. docs/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated
-  --table NAME      only this table: knees, near, load, capacity, balance, replicas, past, routes, scaling or cost
+  --table NAME      only this table: knees, near, load, capacity, balance, replicas, parallel, past,
+                    routes, scaling or cost
   --ablate          compares the pool with itself without each of its mechanisms; takes half an hour for 20 seeds
   --lines FILE      writes the table load as lines, as docs/pictures/pool-load.lines.json
   --help`;
@@ -113,6 +115,7 @@ async function main(): Promise<void> {
     capacity: () => capacityTable(chosen, seeds),
     balance: () => balanceTable(chosen, seeds),
     replicas: () => replicaTable(seeds),
+    parallel: () => parallelTable(seeds),
     past: () => pastTable(chosen, seeds),
     routes: () => routesTable(chosen, seeds),
     scaling: () => scalingTable(seeds),

@@ -1,7 +1,7 @@
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { createEventQueue } from '../event-queue.ts';
 import { createBalance, lookMs } from './balance.ts';
-import { createEngine, type Engine, type EngineSpeed, type EngineState } from './engine.ts';
+import { createEngine, type CreateEngine, type Engine, type EngineSpeed, type EngineState } from './engine.ts';
 import type { PoolReport } from '../../src/gateway/core/pool-report.ts';
 import type { Load, PoolRequest } from './request.ts';
 
@@ -50,6 +50,8 @@ const failing = { share: 0.4, afterMs: 100 } as const;
 
 export interface Pool {
   readonly engines: readonly EngineSpeed[];
+  /** Default: an engine that computes prompts one after the other. */
+  readonly createEngine?: CreateEngine;
   /** Replicas of the gateway, which take turns. Each has a policy of its own. */
   readonly replicas: number;
   readonly changes: readonly PoolChange[];
@@ -106,8 +108,9 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
   const sent = new Map<number, Sent>();
   const added = new Set(pool.changes.filter(({ kind }) => kind === 'added').map(({ index }) => index));
   let present = pool.engines.map((_, index) => index).filter((index) => !added.has(index));
+  const { createEngine: begin = createEngine, counted = 1 } = pool;
   const engines: readonly Engine[] = pool.engines.map((speed, endpoint) =>
-    createEngine(speed, load.blockTokens, {
+    begin(speed, load.blockTokens, {
       first: (request, at, cachedTokens) => {
         const one = sent.get(request.id);
         if (one === undefined) return;
@@ -152,7 +155,6 @@ export function runPool(load: Load, pool: Pool, { create, seed, mostLate }: RunO
         if (other !== replica) later(other, betweenReplicasMs, () => take(String(replica), report));
     },
   });
-  const { counted = 1 } = pool;
   const options = { endpoints: engines.length, blockTokens: load.blockTokens, counted, now: () => now, truth };
   const policies = replicas.map((replica) =>
     create({
