@@ -34,7 +34,7 @@ export interface StoredObject {
   };
 }
 
-type Plural = 'models' | 'backends' | 'secrets' | 'configmaps' | 'workspaces' | 'apikeys' | 'credits';
+type Plural = 'models' | 'backends' | 'secrets' | 'configmaps' | 'workspaces' | 'apikeys' | 'credits' | 'identities';
 
 export interface StoredEvent {
   readonly reason: string;
@@ -83,6 +83,7 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
     /** An ApiKey whose Secret has its name. */
     apiKey: (name: string, workspace: string, spec: Fields = {}) =>
       apply('apikeys', 'ApiKey', name, { spec: { workspace, secretRef: { name }, ...spec } }),
+    identity: (name: string, spec: Fields) => apply('identities', 'Identity', name, { spec }),
     credit: (name: string, workspace: string, spec: { readonly usd: string; readonly note: string }) =>
       apply('credits', 'Credit', name, { spec: { workspace, ...spec } }),
     /** The entry of a Secret; undefined: there is no such Secret. */
