@@ -39,7 +39,11 @@ afterEach(async () => {
   await accounts.close();
 });
 
-async function ask(method: string, path: string, body?: object): Promise<{ readonly status?: { readonly token?: string } }> {
+async function ask(
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ readonly status?: { readonly token?: string } }> {
   const answer = await kubeRequest(kubernetes, method, path, body === undefined ? {} : { body });
   expect(answer.status).toBeLessThan(300);
   return answer.body as { readonly status?: { readonly token?: string } };
@@ -65,7 +69,9 @@ async function declare(spec: object): Promise<void> {
     match: [`claims["kubernetes.io"].namespace == "${namespace}"`],
     ...spec,
   });
-  await expect.poll(() => cluster.condition('identities', 'workloads', 'Ready'), { interval: 50 }).toMatch(/^True Ready/);
+  await expect
+    .poll(() => cluster.condition('identities', 'workloads', 'Ready'), { interval: 50 })
+    .toMatch(/^True Ready/);
 }
 
 const nameOf = async (token: string): Promise<string | undefined> => {

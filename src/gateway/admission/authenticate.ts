@@ -159,12 +159,13 @@ export function listedModels(
   head: RequestHead,
   options: AuthenticateOptions,
 ): ModelPatterns | undefined | Promise<ModelPatterns | undefined> {
-  const text = keyIn(head, anyHeader, options);
-  if (text === undefined) return undefined;
+  const named = callerIn(head, anyHeader, options);
+  if (named === undefined) return undefined;
   const modelsOf = (credential: Credential | undefined): ModelPatterns | undefined => {
     if (credential === undefined || credential.key.status === 'revoked') return undefined;
     return isExpired(credential.key, options.clock.now()) ? undefined : credential.key.models;
   };
-  const found = options.store.findCredential(options.hashKey(text));
+  const find = (caller: Pick<TokenCaller, 'hash'> | undefined) => caller && options.store.findCredential(caller.hash);
+  const found = named instanceof Promise ? named.then(find) : find(named);
   return found instanceof Promise ? found.then(modelsOf, () => undefined) : modelsOf(found);
 }

@@ -80,10 +80,7 @@ export interface ReadBody {
 }
 
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
-export function readBody(
-  bytes: Uint8Array,
-  { surface, imageHosts = 'any', secret, ...options }: ReadAs,
-): ReadBody {
+export function readBody(bytes: Uint8Array, { surface, imageHosts = 'any', secret, ...options }: ReadAs): ReadBody {
   const text = decode(bytes);
   const body = parse(text);
   const read = dialects[surface].readRequest(body, options);
