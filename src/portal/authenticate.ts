@@ -5,7 +5,7 @@ import { type ServiceAccount, stateOfAccount, tokenPrefix } from '../books/core/
 import { accessTo } from './access.ts';
 import {
   type Caller,
-  type Identity,
+  type CallerIdentity,
   identityOfAccount,
   identityOfSession,
   identityOfToken,
@@ -59,7 +59,7 @@ export async function authorizeBody(request: FastifyRequest): Promise<void> {
   callers.set(request, { ...caller, rights });
 }
 
-function checkSomewhere({ grant }: Identity, rights: readonly AccessRight[]): void {
+function checkSomewhere({ grant }: CallerIdentity, rights: readonly AccessRight[]): void {
   const missing = rights.find((right) => !allowsSomewhere(grant, right));
   if (missing !== undefined) throw refusal('right_missing', { why: refusalText(grant, missing) });
 }
@@ -80,14 +80,14 @@ export async function checkToken(portal: Portal, request: FastifyRequest, right:
   checkSomewhere(identity, [right]);
 }
 
-async function identityOfBearer(portal: Portal, request: FastifyRequest): Promise<Identity | undefined> {
+async function identityOfBearer(portal: Portal, request: FastifyRequest): Promise<CallerIdentity | undefined> {
   const token = bearerOf(request);
   const account = token?.startsWith(tokenPrefix) ? await accountOf(portal, request, token) : undefined;
   if (account !== undefined) return identityOfAccount(account);
   return hasAdminToken(portal, request) ? identityOfToken : undefined;
 }
 
-async function identify(portal: Portal, request: FastifyRequest): Promise<Identity> {
+async function identify(portal: Portal, request: FastifyRequest): Promise<CallerIdentity> {
   const identity = await identityOfBearer(portal, request);
   if (identity !== undefined) return identity;
   const session = await sessionOf(portal, request);

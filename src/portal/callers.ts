@@ -3,7 +3,7 @@ import type { Grant, AccessRight } from '../books/core/rights.ts';
 import type { ServiceAccount } from '../books/core/service-account.ts';
 
 /** A caller, whatever it does. */
-export interface Identity {
+export interface CallerIdentity {
   readonly role: Session['role'] | 'service-account';
   readonly name: string;
   readonly actor: Actor;
@@ -15,7 +15,7 @@ export interface Identity {
 }
 
 /** The caller of a request. */
-export interface Caller extends Identity {
+export interface Caller extends CallerIdentity {
   /** The rights that the route and the fields of the body need. Empty: the request is about the caller alone. */
   readonly rights: readonly AccessRight[];
 }
@@ -25,7 +25,7 @@ export function isOfToken({ role, logOutHint }: Session): boolean {
   return role === 'admin' && logOutHint === undefined;
 }
 
-export function identityOfSession(session: Session): Identity {
+export function identityOfSession(session: Session): CallerIdentity {
   const { role, name, roles, keyId } = session;
   const kind = isOfToken(session) ? 'admin-token' : 'portal-user';
   const grant: Grant = role === 'admin' ? { kind: 'admin' } : { kind: 'roles', roles };
@@ -35,7 +35,7 @@ export function identityOfSession(session: Session): Identity {
 /** The caller that sends the admin token. */
 export const adminTokenName = 'admin token';
 
-export const identityOfToken: Identity = {
+export const identityOfToken: CallerIdentity = {
   role: 'admin',
   name: adminTokenName,
   actor: { kind: 'admin-token', name: adminTokenName },
@@ -44,7 +44,7 @@ export const identityOfToken: Identity = {
   session: undefined,
 };
 
-export function identityOfAccount({ name, scopes, workspaces }: ServiceAccount): Identity {
+export function identityOfAccount({ name, scopes, workspaces }: ServiceAccount): CallerIdentity {
   return {
     ...{ role: 'service-account', name, actor: { kind: 'service-account', name } },
     grant: { kind: 'scopes', scopes, workspaces },
@@ -52,7 +52,7 @@ export function identityOfAccount({ name, scopes, workspaces }: ServiceAccount):
   };
 }
 
-export function authorship(caller: Identity, now: number): Authorship {
+export function authorship(caller: CallerIdentity, now: number): Authorship {
   return { actor: caller.actor, now };
 }
 
@@ -60,11 +60,11 @@ export function authorship(caller: Identity, now: number): Authorship {
  * The person or program behind a caller, in all of its sessions, for what one of them may hold at once. By the credential
  * with which it has proved itself: a person of an identity provider may choose a name that is another person's.
  */
-export function provenIdentity({ role, name, session }: Identity): string {
+export function provenIdentity({ role, name, session }: CallerIdentity): string {
   return `${role} ${session?.credential ?? name}`;
 }
 
 /** The person of an identity provider, by its subject there; undefined for other callers. */
-export function subjectOf({ session }: Identity): string | undefined {
+export function subjectOf({ session }: CallerIdentity): string | undefined {
   return session === undefined || session.role === 'key' || isOfToken(session) ? undefined : session.credential;
 }

@@ -1,7 +1,7 @@
 import type { Workspace } from '../core/account.ts';
 import type { KeyRecord } from '../books/core/administration.ts';
 import { allowsIn, refusalText, seenBy, sees } from '../books/core/rights.ts';
-import { type Caller, type Identity, subjectOf } from './callers.ts';
+import { type Caller, type CallerIdentity, subjectOf } from './callers.ts';
 import { Refusal, refusal } from '../books/core/operator-refusals.ts';
 import type { PortalStore } from './store-port.ts';
 
@@ -41,7 +41,10 @@ export async function changeableKey(store: PortalStore, caller: Caller, id: stri
   return found;
 }
 
-export function mayChange(caller: Identity, { workspaceId, maker }: Pick<KeyRecord, 'workspaceId' | 'maker'>): boolean {
+export function mayChange(
+  caller: CallerIdentity,
+  { workspaceId, maker }: Pick<KeyRecord, 'workspaceId' | 'maker'>,
+): boolean {
   if (allowsIn(caller.grant, 'keys:change', workspaceId)) return true;
   return maker !== undefined && maker === subjectOf(caller) && allowsIn(caller.grant, 'own-keys:change', workspaceId);
 }

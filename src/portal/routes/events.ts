@@ -4,7 +4,7 @@ import { type Problem, problemId } from '../../control/core/problem.ts';
 import { sees } from '../../books/core/rights.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';
-import { type Identity, identityOfSession, provenIdentity } from '../callers.ts';
+import { type CallerIdentity, identityOfSession, provenIdentity } from '../callers.ts';
 import { type EventSubject, oncePerEvent, type Reader } from '../event-hub.ts';
 import type { Portal } from '../portal.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
@@ -38,7 +38,7 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
       if (portal.events.readers() >= maxReaders) {
         throw refusal('pages_busy', {}, { retryAfterSeconds: 10 });
       }
-      let current: Identity = caller;
+      let current: CallerIdentity = caller;
       const reader: Reader = {
         ...{ sessionHash: caller.session?.hash, expiresAt: caller.session?.expiresAt, person: provenIdentity(caller) },
         allow: (event, about) => allowed(event, about, current),
@@ -53,7 +53,7 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
 }
 
 /** The part of an event that a caller may see. Admins: all. Members: events of their workspaces, without routes, services and backends. */
-function allowed(event: PortalEvent, about: EventSubject, caller: Identity): PortalEvent | undefined {
+function allowed(event: PortalEvent, about: EventSubject, caller: CallerIdentity): PortalEvent | undefined {
   const { workspaceId } = about;
   if (caller.role === 'admin') return event;
   if (workspaceId !== undefined && !sees(caller.grant, workspaceId)) return undefined;

@@ -6,7 +6,7 @@ import { allowsIn, accessRights, type RoleInWorkspace, seenBy } from '../../book
 import * as api from '../api/session.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
 import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';
-import { adminTokenName, type Identity, identityOfSession } from '../callers.ts';
+import { adminTokenName, type CallerIdentity, identityOfSession } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { digestOf } from '../secrets.ts';
 import { type App, describing } from '../app.ts';
@@ -104,7 +104,7 @@ async function recognize(
 
 async function shown(
   { store, gatewayUrl }: Portal,
-  { role, name, grant, keyId, session }: Identity,
+  { role, name, grant, keyId, session }: CallerIdentity,
 ): Promise<api.SessionObject> {
   const ids = seenBy(grant) ?? [];
   const found = await Promise.all(ids.map((id) => store.findWorkspace(id)));
