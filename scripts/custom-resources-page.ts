@@ -201,7 +201,8 @@ export const customResourcesPage =
 # Custom resources
 
 Weir has ${customResources.length} kinds. The catalog is a Model, which is offered to callers, and a Backend, which serves it. The accounts are a
-Workspace, which pays, an ApiKey, and a Credit ([accounts-in-git.md](accounts-in-git.md)). All are namespaced, in the group
+Workspace, which pays, an ApiKey, a Credit ([accounts-in-git.md](accounts-in-git.md)) and an
+[Identity](identities.md). All are namespaced, in the group
 \`${group}\`, version \`${version}\`. A gateway reads one namespace, and there the Secrets and ConfigMaps that its Backends name.
 A manifest folder (\`--manifests\`) has the same objects with the same rules. One field is different: \`service\` needs a
 cluster ([kubernetes.md](kubernetes.md#which-pods-serve)).

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyFields } from '../src/core/account.ts';
+import { identityBounds, maxSubjects } from '../src/core/identity.ts';
 import { auditActions, creditFields, usageDimensions } from '../src/books/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
 import { providerEngines } from '../src/core/engine-name.ts';
@@ -79,6 +80,9 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'workspace.keys': listBounds.maxKeys,
   'workspace.members': listBounds.maxMembers,
   'namespace.workspaces': listBounds.maxWorkspaces,
+  identities: listBounds.maxIdentities,
+  'identity.subjects': maxSubjects,
+  'identity.rule-length': identityBounds.maxRuleLength,
   'service-accounts': listBounds.maxServiceAccounts,
   'service-accounts.workspaces': listBounds.maxServiceAccountWorkspaces,
   'portal.sessions': listBounds.maxSessions,

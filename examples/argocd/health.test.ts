@@ -40,6 +40,10 @@ const good: Readonly<Record<string, readonly Said[]>> = {
     ['Ready', 'True', 'Ready'],
     ['WithinBudget', 'True', 'NoBudget'],
   ],
+  Identity: [
+    ['Accepted', 'True', 'Accepted'],
+    ['Ready', 'True', 'Ready'],
+  ],
   Credit: [
     ['Accepted', 'True', 'Accepted'],
     ['Booked', 'True', 'Booked', '25 USD as credit_1'],
@@ -130,6 +134,11 @@ const states: readonly (readonly [kind: string, others: readonly Said[], health:
   ['ApiKey', [['Ready', 'False', 'KeyTaken', 'm']], 'Degraded', 'Ready: KeyTaken: m'],
   ['ApiKey', [['Ready', 'True', 'Suspended', 'm']], 'Suspended', 'Ready: Suspended: m'],
   ['ApiKey', [['WithinBudget', 'False', 'BudgetSpent', 'm']], 'Healthy', 'WithinBudget: BudgetSpent: m'],
+  ['Identity', [], 'Healthy', ''],
+  ['Identity', [['Accepted', 'False', 'WorkspaceNotReady', 'm']], 'Progressing', 'Accepted: WorkspaceNotReady: m'],
+  ['Identity', [['Accepted', 'False', 'NameTaken', 'm']], 'Degraded', 'Accepted: NameTaken: m'],
+  ['Identity', [['Ready', 'False', 'Revoked', 'm']], 'Degraded', 'Ready: Revoked: m'],
+  ['Identity', [['Ready', 'True', 'Suspended', 'm']], 'Suspended', 'Ready: Suspended: m'],
   ['Credit', [], 'Healthy', ''],
   ['Credit', [['Accepted', 'False', 'WorkspaceNotReady', 'm']], 'Progressing', 'Accepted: WorkspaceNotReady: m'],
   ['Credit', [['Accepted', 'False', 'BookedOtherwise', 'm']], 'Degraded', 'Accepted: BookedOtherwise: m'],

@@ -1,7 +1,7 @@
 import { celEnv, isCelError, parse, plan } from '@bufbuild/cel';
+import { identityBounds } from './identity.ts';
 
-/** Longest CEL of an identity, characters. */
-const maxRuleLength = 1_000;
+const { maxRuleLength } = identityBounds;
 
 /**
  * Macros in one expression that walk a list (`all`, `exists`, `map`, `filter`). Inside each other, they would multiply the size of a

@@ -4,7 +4,7 @@ import { keyFields } from './account.ts';
 /** `Identity.issuer` of the API server of the own cluster, which also answers TokenReviews. */
 export const clusterIssuer = 'cluster';
 
-/** What an identity can be limited by: as a key. Its status says whether its tokens let anybody in. */
+/** Limits of an identity: those of a key. Its status says whether its tokens let anybody in. */
 export const identityLimits = {
   status: keyFields.status,
   budget: keyFields.budget,
@@ -14,6 +14,19 @@ export const identityLimits = {
 } as const satisfies AccountFields;
 export type IdentityLimits = AccountValues<typeof identityLimits>;
 export type IdentityLimitsChange = AccountChange<typeof identityLimits>;
+
+/** Bounds of the rules of an identity. Lengths are in characters. */
+export const identityBounds = {
+  maxIssuerLength: 512,
+  maxAudienceLength: 256,
+  /** Expressions in `match`, of which each token of the issuer may meet all. */
+  maxMatch: 16,
+  /** Of one CEL expression. */
+  maxRuleLength: 1_000,
+} as const;
+
+/** The form of an issuer: an address without a query, because the address of its keys is derived from it. */
+export const issuerPattern = /^(cluster|https:\/\/[^?#\s]+)$/;
 
 /** `identity`: all its tokens share the limits. `subject`: each subject has them. */
 export const identityShares = ['identity', 'subject'] as const;

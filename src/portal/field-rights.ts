@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import type { AccountField } from '../core/account-field.ts';
 import { keyFields, workspaceFields } from '../core/account.ts';
+import { identityLimits } from '../core/identity.ts';
 import type { AccessRight } from '../books/core/rights.ts';
 import { accessTo, type accessTable } from './access.ts';
+import { identityRuleFields } from './api/identities.ts';
 
 type FieldsWithRights = Readonly<Record<string, AccountField & { readonly right?: AccessRight }>>;
 
@@ -12,6 +14,11 @@ function rightsOf(fields: FieldsWithRights, ofRoute: AccessRight): Readonly<Reco
 }
 
 const ofTagBudget = 'tag-budgets:change';
+
+const ofIdentity: Readonly<Record<string, AccessRight>> = {
+  ...rightsOf(identityLimits, 'identities:change'),
+  ...Object.fromEntries(identityRuleFields.map((name) => [name, 'identities:change'])),
+};
 
 /**
  * The right that each field of a body needs, in addition to the right of its route: a field needs the right to what it
@@ -32,6 +39,8 @@ const fieldRights: Readonly<Partial<Record<keyof typeof accessTable, Readonly<Re
   'PATCH /api/v1/workspaces/:id/members/:member': { role: 'members:change' },
   'POST /api/v1/workspaces/:id/keys': rightsOf(keyFields, 'keys:create'),
   'PATCH /api/v1/keys/:id': rightsOf(keyFields, 'own-keys:change'),
+  'POST /api/v1/identities': { ...ofIdentity, name: 'identities:change' },
+  'PATCH /api/v1/identities/:id': ofIdentity,
   'POST /api/v1/keys/:id/override': { status: 'keys:override' },
   'POST /api/v1/keys/:id/rotate': { overlap_hours: 'own-keys:change' },
   // The gateway reads the rest of the body.

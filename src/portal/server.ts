@@ -30,6 +30,7 @@ import { alertRoutes } from './routes/alerts.ts';
 import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
 import { modelHistoryRoutes } from './routes/model-history.ts';
+import { identityRoutes } from './routes/identities.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { overrideKeyRoutes } from './routes/override-key.ts';
 import { internalRoutes } from './routes/internal.ts';
@@ -136,6 +137,7 @@ const apiRoutes: readonly ((app: App, portal: Portal) => void)[] = [
   tagRoutes,
   memberRoutes,
   serviceAccountRoutes,
+  identityRoutes,
   keyRoutes,
   overrideKeyRoutes,
   usageRoutes,

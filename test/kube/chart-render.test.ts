@@ -544,8 +544,21 @@ describe('accounts in Git', () => {
 
   test('leave the role as it is unless they are wanted', async () => {
     const manifest = await template({});
-    expect(manifest).not.toContain('[workspaces, apikeys, credits]');
+    expect(manifest).not.toContain('[workspaces, apikeys, credits');
     expect(manifest).toMatch(/WEIR_ACCOUNT_NAMESPACES, value: "none"/);
+  });
+});
+
+describe('the right to create TokenReviews', () => {
+  test('is of the whole cluster, and nobody has it unless it is wanted', async () => {
+    expect(await template({ accounts: { enabled: true } })).not.toContain('ClusterRole');
+    const objects = objectsIn(await template({ rbac: { tokenReviews: true } }));
+    const ofCluster = objects.filter(({ kind }) => kind.startsWith('ClusterRole'));
+    expect(ofCluster).toMatchObject([
+      { kind: 'ClusterRole', rules: [{ resources: ['tokenreviews'], verbs: ['create'] }] },
+      { kind: 'ClusterRoleBinding', subjects: [{ kind: 'ServiceAccount', namespace: 'weir' }] },
+    ]);
+    expect(await template({ rbac: { create: false, tokenReviews: true } })).not.toContain('ClusterRole');
   });
 });
 

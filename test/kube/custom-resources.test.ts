@@ -10,6 +10,7 @@ import {
   fullApiKeySpec,
   fullBackendSpec,
   fullCreditSpec,
+  fullIdentitySpec,
   fullModelSpec,
   fullWorkspaceSpec,
   listBackendSpec,
@@ -26,6 +27,7 @@ const fullSpecs = new Map<string, unknown>([
   ['Workspace', fullWorkspaceSpec],
   ['ApiKey', fullApiKeySpec],
   ['Credit', fullCreditSpec],
+  ['Identity', fullIdentitySpec],
 ]);
 const kubernetes = inject('kubernetes');
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { keyFields, tagBudgetFields, workspaceFields } from '../../src/core/account.ts';
+import { identityLimits } from '../../src/core/identity.ts';
 import { creditFields, sessionFields } from '../../src/books/core/administration.ts';
 import { memberFields } from '../../src/books/core/membership.ts';
 import { serviceAccountFields } from '../../src/books/core/service-account.ts';
@@ -16,7 +17,11 @@ const tables = {
   ],
   keys: [
     ...Object.keys(columnsOf(keyFields, {})),
-    ...['id', 'hash', 'prefix', 'workspace_id', 'created_at', 'playground_of', 'maker'],
+    ...['id', 'hash', 'prefix', 'workspace_id', 'created_at', 'playground_of', 'maker', 'identity_id', 'subject'],
+  ],
+  identities: [
+    ...Object.keys(columnsOf(identityLimits, {})),
+    ...['id', 'name', 'issuer', 'audience', 'rules', 'created_at'],
   ],
   credits: [...Object.keys(columnsOf(creditFields, {})), 'workspace_id', 'idempotency_key'],
   members: [...Object.keys(columnsOf(memberFields, {})), 'workspace_id', 'subject', 'created_at'],

@@ -112,8 +112,12 @@ describe('the rights of the chart', () => {
     ]);
   });
 
-  it('would be missing for a ClusterRole, so that one is refused', () => {
-    expect(() => rulesOf(`kind: ClusterRole\nrules:\n${rule('pods')}`)).toThrow('a ClusterRole');
+  it('of a ClusterRole need a value of the chart', () => {
+    const role = `kind: ClusterRole\nrules:\n${rule('pods')}`;
+    expect(() => rulesOf(`{{- if .Values.rbac.create }}\n${role}{{- end }}\n`)).toThrow('a ClusterRole');
+    expect(rulesOf(`{{- if .Values.a.b }}\n${role}{{- end }}\n`)).toMatchObject([
+      { namespace: 'all, by a ClusterRole', needs: ['a.b'] },
+    ]);
   });
 
   it('each have a reason', () => {

@@ -31,6 +31,7 @@ const tables = [
     'spending',
     'credits',
     'keys',
+    'identities',
     'workspaces',
   ],
   ...['kysely_migration', 'kysely_migration_lock'],

@@ -53,6 +53,12 @@ export function portalRequests({
     },
     'POST /api/v1/keys/:id/revoke': { method: 'POST', url: `${api}/keys/${key.id}/revoke` },
     'GET /api/v1/service-accounts': { url: `${api}/service-accounts?workspace=acme` },
+    'GET /api/v1/identities': { url: `${api}/identities` },
+    'POST /api/v1/identities': {
+      ...{ method: 'POST', url: `${api}/identities` },
+      payload: { name: 'new', issuer: 'cluster', audience: 'weir', match: ['true'], workspace: 'acme' },
+    },
+    'PATCH /api/v1/identities/:id': { method: 'PATCH', url: `${api}/identities/nothing`, payload: { rate: 9 } },
     'GET /api/v1/usage': { url: `${api}/usage?workspace=acme` },
     'GET /api/v1/tags': { url: `${api}/tags?workspace=acme` },
     'GET /api/v1/requests': { url: `${api}/requests?workspace=acme` },

@@ -35,6 +35,8 @@ const actions: Readonly<Record<AuditEntryObject['action'], true>> = {
   ...{ 'key.create': true, 'key.update': true, 'key.budget': true, 'key.limits': true, 'key.suspend': true },
   ...{ 'key.resume': true, 'key.revoke': true, 'key.rotate': true, 'ledger.accept-loss': true, 'model.price': true },
   ...{ 'member.invite': true, 'member.role': true, 'member.remove': true },
+  ...{ 'identity.create': true, 'identity.update': true, 'identity.suspend': true, 'identity.resume': true },
+  'identity.revoke': true,
   ...{ 'service-account.create': true, 'service-account.revoke': true },
 };
 
@@ -126,7 +128,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      about="Every change of workspaces, keys, credits, members and service accounts."
+      about="Every change of workspaces, keys, identities, credits, members and service accounts."
       actions={workspace !== null && <Download path={withQuery('/audit', query)} file="audit.csv" />}
     >
       <AuditFilters />

@@ -29,6 +29,7 @@ async function workspaceFigures(
     .where('workspace_id', 'in', ids)
     .where('status', '<>', 'revoked')
     .where('playground_of', 'is', null)
+    .where('identity_id', 'is', null)
     .groupBy('workspace_id')
     .execute();
   const spent = await queries

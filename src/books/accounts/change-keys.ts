@@ -14,7 +14,8 @@ const statusActions = { active: 'key.resume', suspended: 'key.suspend', revoked:
 
 /**
  * Makes changes of a key in one transaction: all of them or none. Throws a `Refusal` if a revoked key is to be suspended or
- * activated, if an object declares it and `override` is not given, and for a name and an expiry like `createKey`.
+ * activated, if an object declares it and `override` is not given, if it is the account of an identity and more than its status is
+ * to be changed, and for a name and an expiry like `createKey`.
  */
 export async function changeKey(
   queries: Kysely<Schema>,
@@ -25,8 +26,16 @@ export async function changeKey(
   return queries.transaction().execute(async (transaction) => {
     if (wanted.override === true) await overrideDeclared(transaction, id, wanted.status);
     else await refuseDeclared(transaction, id, by);
+    await refuseOfIdentity(transaction, id, wanted);
     return changeLockedKey(transaction, id, wanted, by);
   });
+}
+
+/** The limits of the account of an identity are those of the identity. One subject can be kept out. */
+async function refuseOfIdentity(transaction: Transaction<Schema>, id: string, wanted: KeyChange): Promise<void> {
+  if (changedFields(keyFields, wanted).length === 0) return;
+  const { identityId } = await findKey(transaction, id);
+  if (identityId !== undefined) throw refusal('key_of_identity', { id, identity: identityId });
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Workspace } from '../../core/account.ts';
 import type { Authorship, CreditRecord } from '../core/administration.ts';
 import type {
@@ -60,7 +60,7 @@ async function refuseMoreWorkspaces(transaction: Transaction<Schema>, { namespac
 
 /**
  * Ends the declaration of a workspace, unless it has keys that are not revoked. Keys of the portal's playground do not
- * count: they are revoked. `eraseName`: the name is free for another workspace, and this one is found by its id.
+ * count: they are revoked. Accounts of identities do not count: they are suspended with the workspace. `eraseName`: the name is free for another workspace, and this one is found by its id.
  */
 export async function leaveWorkspace(
   queries: Kysely<Schema>,
@@ -79,6 +79,7 @@ export async function leaveWorkspace(
         .where('workspace_id', '=', id)
         .where('status', '<>', 'revoked')
         .where('playground_of', 'is', null)
+        .where('identity_id', 'is', null)
         .execute();
       if (rows.length > 0) return { kind: 'has-keys', keys: rows.length };
       await transaction
@@ -86,6 +87,7 @@ export async function leaveWorkspace(
         .set({ status: 'revoked' })
         .where('workspace_id', '=', id)
         .where('status', '<>', 'revoked')
+        .where('identity_id', 'is', null)
         .execute();
       await changeLocked(transaction, workspace, { settings: { status: 'suspended' }, by });
     }
@@ -94,10 +96,21 @@ export async function leaveWorkspace(
       // No object and no command can give a workspace a name with "~".
       await renameLocked(transaction, before, { name: `${before.name}~${id}`, by });
       await setState(transaction, id, { state: 'replaced' });
+      await freeAccounts(transaction, id);
     }
     await unlock(transaction, 'Workspace', object);
     return { kind: 'left' };
   });
+}
+
+/** An identity finds its accounts by the name of the workspace. A later workspace of that name has other accounts. */
+async function freeAccounts(transaction: Transaction<Schema>, workspaceId: string): Promise<void> {
+  await transaction
+    .updateTable('keys')
+    .set({ status: 'revoked', hash: sql<string>`'freed ' || id` })
+    .where('workspace_id', '=', workspaceId)
+    .where('identity_id', 'is not', null)
+    .execute();
 }
 
 /**

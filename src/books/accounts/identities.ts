@@ -1,35 +1,44 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { changedFields } from '../../core/account-field.ts';
 import { type Identity, identityLimits, type IdentityRules } from '../../core/identity.ts';
 import { listBounds } from '../../core/limits.ts';
-import { tagOf } from '../../core/tags.ts';
-import { messageOf } from '../../core/failure.ts';
 import type { AuditAction, Authorship } from '../core/administration.ts';
 import type { Declarer } from '../core/declared-account.ts';
-import type { IdentityChange, NewIdentity } from '../core/identity.ts';
+import type { IdentityChange, NewIdentity, SomeIdentityRules } from '../core/identity.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import { shownIdentity } from '../core/shown.ts';
 import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
 import { recordChange } from './audit.ts';
 import { changeLockedKey } from './change-keys.ts';
-import { currentAccountOf, declare, refuseDeclared, unlock } from './declarations.ts';
+import { currentAccountOf, declare, refuseDeclared, setState, unlock } from './declarations.ts';
+import { checkIdentityRules } from './identity-rules.ts';
 import { refuseMore } from './list-bounds.ts';
-import { newId } from './workspaces.ts';
+import { findWorkspace, newId } from './workspaces.ts';
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * Makes an identity. Throws a `Refusal` for a name that is in use or is no name, for rules that cannot be read, and if there are as
- * many identities as there may be.
+ * Makes an identity. Throws a `Refusal` for a name that is in use or is no name, for a workspace that does not exist, for rules that
+ * cannot be read, and if there are as many identities as there may be.
  */
 export async function createIdentity(queries: Kysely<Schema>, wanted: NewIdentity, by: Authorship): Promise<Identity> {
   if (!namePattern.test(wanted.name)) {
     const form = 'letters, digits, ".", "_" and "-", at most 64, beginning with a letter or a digit';
     throw refusal('name_malformed', { name: wanted.name, what: 'an identity', form });
   }
-  await checkRules(wanted);
-  return queries.transaction().execute((transaction) => insertIdentity(transaction, wanted, by));
+  await checkIdentityRules(wanted, wanted);
+  const named = await withWorkspace(queries, wanted);
+  return queries.transaction().execute((transaction) => insertIdentity(transaction, named, by));
+}
+
+/** Gives a workspace by its name, also where its id was given. */
+async function withWorkspace<Rules extends SomeIdentityRules>(queries: Kysely<Schema>, rules: Rules): Promise<Rules> {
+  const { workspace } = rules;
+  if (workspace === undefined || 'claim' in workspace) return rules;
+  const { name } = await findWorkspace(queries, workspace.name);
+  return { ...rules, workspace: { name } };
 }
 
 async function insertIdentity(
@@ -53,7 +62,7 @@ async function insertIdentity(
 
 /**
  * Changes an identity and the limits of its accounts, in one transaction. Throws a `Refusal` if there is none, if an object declares
- * it, and for rules that cannot be read.
+ * it, and like `createIdentity`.
  */
 export async function changeIdentity(
   queries: Kysely<Schema>,
@@ -61,11 +70,12 @@ export async function changeIdentity(
   change: IdentityChange,
   by: Authorship,
 ): Promise<Identity> {
-  await checkRules(change);
+  const { id, ...before } = await findIdentity(queries, nameOrId);
+  await checkIdentityRules(change, changed(before, change));
+  const named = await withWorkspace(queries, change);
   return queries.transaction().execute(async (transaction) => {
-    const { id } = await findIdentity(transaction, nameOrId);
     await refuseDeclared(transaction, id, by);
-    return changeLocked(transaction, id, change, by);
+    return changeLocked(transaction, id, named, by);
   });
 }
 
@@ -80,15 +90,16 @@ async function changeLocked(
   await lockIdentity(transaction, id);
   const before = await findIdentity(transaction, id);
   const after = changed(before, change);
+  // An object declares the same again and again.
+  if (isDeepStrictEqual(rowOf(before), rowOf(after))) return after;
   await transaction.updateTable('identities').set(rowOf(after)).where('id', '=', id).execute();
   const { status = before.status } = change;
   const action = status === before.status ? 'identity.update' : statusActions[status];
   await record(transaction, { action, before, after }, by);
-  const { status: _, ...limits } = identityLimits;
-  const names = changedFields(limits, change).flatMap(({ fields }) => Object.keys(fields));
-  const ofAccounts = Object.fromEntries(names.map((name) => [name, Reflect.get(change, name)]));
-  const wanted = status === before.status ? ofAccounts : { ...ofAccounts, status };
-  if (Object.keys(wanted).length === 0) return after;
+  const limits = changedFields(identityLimits, change).map(({ fields }) => Object.keys(fields));
+  const names = [...limits.flat(), ...(status === before.status ? [] : ['status'])];
+  if (names.length === 0) return after;
+  const wanted = Object.fromEntries(names.map((name) => [name, Reflect.get(after, name)]));
   const accounts = await transaction
     .selectFrom('keys')
     .select('id')
@@ -100,7 +111,7 @@ async function changeLocked(
 }
 
 /** A field that is undefined stays as it is, but for budget and models, which can be removed. */
-function changed(before: Identity, change: IdentityChange): Identity {
+function changed<Before extends IdentityRules>(before: Before, change: IdentityChange): Before {
   const given = Object.entries(change).filter(
     ([name, value]) => value !== undefined || name === 'budget' || name === 'models',
   );
@@ -118,24 +129,26 @@ export async function listIdentities(queries: Kysely<Schema>): Promise<readonly 
   return rows.map(identityOf);
 }
 
-/** Makes the identity of an object, or gives it the object's rules and limits. Throws a `Refusal` like `createIdentity`. */
+/**
+ * Makes the identity of an object, or gives it the object's rules and limits. One that people have revoked, because the object does
+ * not manage it, stays revoked until the object is made again. Throws a `Refusal` like `createIdentity`.
+ */
 export async function declareIdentity(
   queries: Kysely<Schema>,
   object: Declarer,
   { status, ...wanted }: NewIdentity & Pick<Identity, 'status'>,
   by: Authorship,
 ): Promise<{ readonly identity: Identity; readonly isNew: boolean }> {
-  await checkRules(wanted);
+  await checkIdentityRules(wanted, wanted);
   return queries.transaction().execute(async (transaction) => {
     const known = await currentAccountOf(transaction, 'Identity', object);
-    const found = known === undefined ? undefined : await rowById(transaction, known);
-    const isNew = found === undefined || found.status === 'revoked';
-    if (isNew && known !== undefined) await unlock(transaction, 'Identity', object);
-    const { id } = isNew ? await insertIdentity(transaction, wanted, by) : found;
+    const { id } = known === undefined ? await insertIdentity(transaction, wanted, by) : { id: known };
     await declare(transaction, id, { kind: 'Identity', by: object, at: by.now });
-    const identity =
-      isNew || object.isManaging ? await changeLocked(transaction, id, { ...wanted, status }, by) : identityOf(found);
-    return { identity, isNew };
+    const before = await identityById(transaction, id);
+    const isNew = known === undefined;
+    if (before.status === 'revoked' || !(isNew || object.isManaging)) return { identity: before, isNew };
+    const { name: _, ...settings } = wanted;
+    return { identity: await changeLocked(transaction, id, { ...settings, status }, by), isNew };
   });
 }
 
@@ -143,7 +156,12 @@ export async function declareIdentity(
 export async function leaveIdentity(queries: Kysely<Schema>, object: Declarer, by: Authorship): Promise<void> {
   await queries.transaction().execute(async (transaction) => {
     const id = await currentAccountOf(transaction, 'Identity', object);
-    if (id !== undefined && object.isManaging) await changeLocked(transaction, id, { status: 'revoked' }, by);
+    if (id !== undefined) {
+      const { status } = await identityById(transaction, id);
+      if (object.isManaging && status !== 'revoked') await changeLocked(transaction, id, { status: 'revoked' }, by);
+      // A revoked identity stays revoked, so a later object of this name begins with another.
+      if (object.isManaging || status === 'revoked') await setState(transaction, id, { state: 'replaced' });
+    }
     await unlock(transaction, 'Identity', object);
   });
 }
@@ -169,8 +187,8 @@ export async function lockIdentity(transaction: Transaction<Schema>, id: string)
     .execute();
 }
 
-const rowById = (queries: Kysely<Schema>, id: string) =>
-  queries.selectFrom('identities').selectAll().where('id', '=', id).executeTakeFirst();
+const identityById = async (queries: Kysely<Schema>, id: string): Promise<Identity> =>
+  identityOf(await queries.selectFrom('identities').selectAll().where('id', '=', id).executeTakeFirstOrThrow());
 
 function rowOf({ id, name, issuer, audience, match, workspace, each, tags, isBound, ...limits }: Identity) {
   const rules = JSON.stringify({ match, workspace, each, tags, isBound });
@@ -199,42 +217,4 @@ async function record(
     { ...entry, before: before && shownIdentity(before), after: shownIdentity(after) },
     by,
   );
-}
-
-const maxRules = 16;
-
-/** Throws a `Refusal` that names the field and says what was expected. */
-async function checkRules({ issuer, match, workspace, tags }: IdentityChange): Promise<void> {
-  const malformed = (field: string, reason: string) => refusal('identity_malformed', { field, reason }, { field });
-  if (issuer !== undefined && issuer !== 'cluster' && !isHttps(issuer)) {
-    throw malformed('issuer', `expected "cluster", or an address with https://, and found "${issuer}"`);
-  }
-  const names = Object.keys(tags ?? {});
-  if (match !== undefined && (match.length === 0 || match.length > maxRules)) {
-    throw malformed('match', `expected 1 to ${maxRules} expressions, and found ${match.length}`);
-  }
-  if (names.length > listBounds.maxRequestTags)
-    throw malformed('tags', `expected at most ${listBounds.maxRequestTags}`);
-  const unnamed = names.find((name) => tagOf(`${name}=x`) === undefined);
-  if (unnamed !== undefined) throw malformed('tags', `"${unnamed}" cannot be the name of a tag`);
-  const rules = [
-    ...(match ?? []).map((text) => ['match', text] as const),
-    ...(workspace !== undefined && 'claim' in workspace ? [['workspace', workspace.claim] as const] : []),
-    ...Object.values(tags ?? {}).map((text) => ['tags', text] as const),
-  ];
-  if (rules.length === 0) return;
-  // CEL takes a tenth of a second to load, and most commands need none.
-  const { compileRule } = await import('../../core/claim-rule.ts');
-  for (const [field, text] of rules) {
-    try {
-      compileRule(text);
-    } catch (error) {
-      throw malformed(field, `${JSON.stringify(text)}: ${messageOf(error)}`);
-    }
-  }
-}
-
-function isHttps(text: string): boolean {
-  const { protocol } = URL.parse(text) ?? {};
-  return protocol === 'https:' && !text.includes('?') && !text.includes('#');
 }

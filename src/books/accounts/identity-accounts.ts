@@ -1,12 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import {
-  type Identity,
-  type IdentityAccount,
-  identityLimits,
-  maxSubjects,
-  otherSubjects,
-} from '../../core/identity.ts';
+import { type Identity, type IdentityAccount, maxSubjects, otherSubjects } from '../../core/identity.ts';
+import { cutText, toOneLine } from '../../core/one-line.ts';
 import { keyFields } from '../../core/account.ts';
 import type { Authorship } from '../core/administration.ts';
 import { columnsOf } from '../databases/account-columns.ts';
@@ -54,7 +49,7 @@ export async function openIdentityAccount(
     const identity = identityOf(found);
     const row = {
       ...{ id: newId('key'), hash: accountHash, prefix: null, workspace_id: workspace.id },
-      ...{ identity_id: identity.id, subject: account.subject ?? null, playground_of: null, maker: null },
+      ...{ identity_id: identity.id, subject: shownSubject(account) ?? null, playground_of: null, maker: null },
       created_at: BigInt(by.now),
       ...columnsOf(keyFields, { ...limitsOf(identity), name: nameOf(identity, account) }),
     };
@@ -72,9 +67,16 @@ export async function openIdentityAccount(
 
 const limitsOf = ({ status, budget, rate, burst, models }: Identity) => ({ status, budget, rate, burst, models });
 
+const maxSubjectLength = 256;
+
+/** The subject without line breaks and controls, which the issuer does not always check. The hash has it as it is. */
+const shownSubject = ({ subject }: IdentityAccount): string | undefined =>
+  subject === undefined ? undefined : toOneLine(subject, maxSubjectLength);
+
 /** The name that reports show. */
-function nameOf({ name }: Identity, { subject }: IdentityAccount): string {
+function nameOf({ name }: Identity, account: IdentityAccount): string {
   const { maxLength } = keyFields.name;
+  const subject = shownSubject(account);
   const text = subject === undefined ? name : `${name}: ${subject}`;
-  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
+  return text.length <= maxLength ? text : cutText(text, maxLength - 1);
 }

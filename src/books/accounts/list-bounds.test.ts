@@ -9,6 +9,8 @@ import { prepareKey } from './declared-keys.ts';
 import { declareWorkspace, leaveWorkspace } from './declared-workspaces.ts';
 import { declarationsOf } from './declarations.ts';
 import { findCredential } from './find-credentials.ts';
+import { createIdentity } from './identities.ts';
+import { openIdentityAccount } from './identity-accounts.ts';
 import { createKey } from './keys.ts';
 import { inviteMember } from './members.ts';
 import { rotateKey } from './rotate-key.ts';
@@ -60,6 +62,14 @@ const fill = {
     }));
     await inParts(rows, (some) => queries.insertInto('members').values(some).execute());
   },
+  identities: async ({ queries }: Sample, count: number) => {
+    const rows = Array.from({ length: count }, (_, index) => ({
+      ...{ id: `identity_${index}`, name: `i${index}`, status: 'active' as const, issuer: 'cluster', audience: 'weir' },
+      ...{ rules: '{}', budget_limit: null, budget_period: null, rate: 1n, burst: 1n, models: null },
+      created_at: createdAt,
+    }));
+    await inParts(rows, (some) => queries.insertInto('identities').values(some).execute());
+  },
   serviceAccounts: async ({ queries }: Sample, count: number) => {
     const rows = Array.from({ length: count }, (_, index) => ({
       ...{ id: `sa_${index}`, name: `script-${index}`, hash: `hash ${index}`, prefix: 'p', scopes: 'usage:read' },
@@ -70,6 +80,17 @@ const fill = {
   },
 };
 
+const identity = {
+  ...({
+    issuer: 'cluster',
+    audience: 'weir',
+    match: ['true'],
+    workspace: { name: 'acme' },
+    each: 'identity',
+    tags: {},
+  } as const),
+  ...{ isBound: false, rate: 1, burst: 1 },
+} as const;
 const account = { scopes: ['usage:read'], expiresAt: sampleNow + 1_000 } as const;
 const object = { namespace: 'team', name: 'prod', uid: 'u', isManaging: true } as const;
 const declared = {
@@ -120,6 +141,10 @@ const rows: readonly Row[] = [
       inviteMember(queries, 'acme', { address: `${name}@example.com`, role: 'member' }, sampleAuthor),
   },
   {
+    ...{ list: 'identities', max: listBounds.maxIdentities, present: 0, field: 'name' },
+    add: ({ queries }, name) => createIdentity(queries, { ...identity, name }, sampleAuthor),
+  },
+  {
     ...{ list: 'serviceAccounts', max: listBounds.maxServiceAccounts, present: 0, field: 'name' },
     add: ({ queries }, name) =>
       createServiceAccount(queries, { ...account, name, workspaces: undefined }, sampleAuthor),
@@ -150,6 +175,21 @@ describe('a list that a tenant can make longer', () => {
     await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);
     const made = await createKey(queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
     expect(made.key.status).toBe('active');
+  });
+
+  it('does not count the accounts of identities among the keys of a workspace', async () => {
+    const sample = await sampleDatabase();
+    const { queries } = sample;
+    const { id: identityId } = await createIdentity(queries, { ...identity, name: 'search' }, sampleAuthor);
+    await openIdentityAccount(queries, { identityId, workspace: 'acme', subject: 'a' }, sampleAuthor);
+    await fill.keys(sample, listBounds.maxKeys - 2);
+    const made = await createKey(queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
+    expect(made.key.status).toBe('active');
+    const beyond = createKey(queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
+    await expect(beyond).rejects.toMatchObject({ code: 'list_full' });
+    expect(
+      await openIdentityAccount(queries, { identityId, workspace: 'acme', subject: 'b' }, sampleAuthor),
+    ).toBeDefined();
   });
 
   it('counts workspaces of a namespace whose objects are gone or names erased, and not those of its neighbours', async () => {

@@ -6,12 +6,12 @@ import type { Authorship, CreditRecord } from './administration.ts';
 import type { KubeObject } from '../../core/catalog.ts';
 import type { Money } from '../../core/money.ts';
 
-// Accounts that objects declare: `Workspace`, `ApiKey` and `Credit` of Kubernetes or of a manifest folder.
+// Accounts that objects of Kubernetes or of a manifest folder declare.
 
 export const accountKinds = ['Workspace', 'ApiKey', 'Credit', 'Identity'] as const;
 export type AccountKind = (typeof accountKinds)[number];
 
-/** A Workspace, an ApiKey or a Credit of a cluster, or of a manifest folder in the form of a cluster's object. */
+/** An object of a cluster, or of a manifest folder in the form of a cluster's object. */
 export interface AccountObject extends KubeObject<AccountKind> {
   readonly namespace: string;
 }

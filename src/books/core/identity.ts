@@ -5,4 +5,7 @@ export interface NewIdentity extends IdentityRules, Omit<IdentityLimits, 'status
 }
 
 /** What can be changed of an identity. Absent fields stay as they are; a budget and models are removed where they are present and undefined. */
-export type IdentityChange = Partial<IdentityRules> & IdentityLimitsChange;
+export type IdentityChange = SomeIdentityRules & IdentityLimitsChange;
+
+/** Rules of which some may be missing. */
+export type SomeIdentityRules = { readonly [Field in keyof IdentityRules]?: IdentityRules[Field] | undefined };

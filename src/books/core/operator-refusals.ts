@@ -40,6 +40,13 @@ const ofBooks = {
   key_not_found: [404, keys, 'There is no key with the id "{id}".', undefined, '`weir key list` shows them all.'],
   key_revoked: [409, keys, 'The key "{id}" was revoked, and that is final.', 'status', newKey],
   key_not_replaceable: [409, keys, 'The key "{id}" {why}, so it cannot be replaced.', undefined, newKey],
+  key_of_identity: [
+    409,
+    'identities.md#limits',
+    'The key "{id}" is the account of the identity {identity}, which has its limits. Change them there.',
+    undefined,
+    'With the command: `weir identity change`.',
+  ],
   credit_zero: [400, credits, 'A credit must be more than 0 USD, or less than 0 for a correction.', 'amount'],
   correction_without_note: [
     400,
@@ -84,7 +91,7 @@ const ofBooks = {
   identity_not_found: [
     404,
     identities,
-    'There is no identity {identity}.',
+    'There is no identity "{identity}".',
     undefined,
     '`weir identity list` shows them all.',
   ],
@@ -94,7 +101,7 @@ const ofBooks = {
     'There is already an identity named "{name}". Revoke it first, or take another name.',
     'name',
   ],
-  identity_malformed: [400, identities, '{field}: {reason}.'],
+  identity_malformed: [400, identities, '{field}: {reason}'],
   tag_malformed: [400, 'tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 

@@ -49,6 +49,9 @@ const rights = {
   'keys:change': { roles: owners, scope: 'keys:write' },
   /** The status of any key, also against the object that declares it, and while the database is down. */
   'keys:override': { roles: adminsAlone, scope: 'keys:write', isOfGateway: true },
+  /** Identities are above workspaces: each takes tokens, and can name any workspace. */
+  'identities:read': { roles: adminsAlone, scope: undefined, isOfGateway: true },
+  'identities:change': { roles: adminsAlone, scope: undefined, isOfGateway: true },
   'members:read': { roles: people, scope: 'members:read' },
   'members:change': { roles: owners, scope: 'members:write' },
   'service-accounts:read': { roles: people, scope: 'service-accounts:read' },

@@ -54,9 +54,9 @@ export function shownWorkspace({ id, name, balance, ...workspace }: Workspace) {
   return { id, name, status, balance: formatUsd(balance), ...settings };
 }
 
-/** The object that declares a workspace or a key. */
+/** The object that declares a workspace, a key or an identity. */
 export function shownDeclaration(declared: Declaration | undefined) {
-  if (declared === undefined || declared.kind === 'Credit' || declared.kind === 'Identity') return null;
+  if (declared === undefined || declared.kind === 'Credit') return null;
   const { kind, namespace, name, isLocked } = declared;
   return { kind, namespace, name, locked: isLocked };
 }

@@ -53,6 +53,37 @@ it('keeps the indexes and triggers of the audit trail while its kinds of actors 
   );
 });
 
+it('keeps the declarations of an earlier version, with their bounds, and accepts those of identities', async () => {
+  const { queries } = await sampleDatabase();
+  await makeTablesOf('0013', queries);
+  const declare = (id: string, kind: string, name: string) =>
+    sql`
+    insert into declarations (account_id, kind, namespace, name, is_locked, state, since, spec, override)
+    values (${id}, ${kind}, 'team', ${name}, 1, 'current', 5, 'text', 'suspended')
+  `.execute(queries);
+  const kept = [
+    ['ws_1', 'Workspace'],
+    ['key_1', 'ApiKey'],
+    ['credit_1', 'Credit'],
+  ] as const;
+  for (const [id, kind] of kept) await declare(id, kind, 'prod');
+  await expect(declare('identity_1', 'Identity', 'prod')).rejects.toThrow(/constraint/i);
+  await migrate(queries);
+  const rows = await queries.selectFrom('declarations').selectAll().orderBy('account_id').execute();
+  const columns = { namespace: 'team', name: 'prod', is_locked: 1n, state: 'current', since: 5n, spec: 'text' };
+  expect(rows).toEqual(
+    kept.map(([account_id, kind]) => ({ account_id, kind, ...columns, override: 'suspended' })).toSorted(byAccount),
+  );
+  await declare('identity_1', 'Identity', 'prod');
+  await expect(declare('x_1', 'Tenant', 'other')).rejects.toThrow(/constraint/i);
+  // Two accounts of one object, and one account of two.
+  await expect(declare('key_2', 'ApiKey', 'prod')).rejects.toThrow(/constraint/i);
+  await expect(declare('key_1', 'ApiKey', 'other')).rejects.toThrow(/constraint/i);
+});
+
+const byAccount = (one: { readonly account_id: string }, other: { readonly account_id: string }): number =>
+  one.account_id < other.account_id ? -1 : 1;
+
 it('refuses tables of a version that it does not know, and leaves them as they are', async () => {
   const { queries } = await sampleDatabase();
   await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(queries);

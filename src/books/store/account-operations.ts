@@ -124,6 +124,7 @@ export const reads = {
   listTagBudgets: tagBudgets.listTagBudgets,
   listTagNames: tagBudgets.listTagNames,
   listIdentities: identities.listIdentities,
+  findIdentity: identities.findIdentity,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
 };

@@ -4,10 +4,12 @@ import {
   apiKeyStatus,
   type creditConditionTypes,
   creditStatus,
+  type identityConditionTypes,
+  identityStatus,
   type workspaceConditionTypes,
   workspaceStatus,
 } from './resources/account-status.ts';
-import { apiKeySpec, creditSpec, workspaceSpec } from './resources/accounts.ts';
+import { apiKeySpec, creditSpec, identitySpec, workspaceSpec } from './resources/accounts.ts';
 
 type Meanings<Types extends readonly string[]> = Readonly<Record<Types[number], string>>;
 
@@ -28,6 +30,13 @@ const creditConditions: Meanings<typeof creditConditionTypes> = {
   Accepted:
     'The object is valid, and says what was booked for it. False with the reason BookedOtherwise: a Credit of this name was booked before with other values. It changed no money.',
   Booked: 'The ledger has the credit, once.',
+};
+
+const identityConditions: Meanings<typeof identityConditionTypes> = {
+  Accepted:
+    'The object is valid, its expressions can be compiled, its Workspace is an object of the same namespace, and no other identity has its name in the ledger.',
+  Ready:
+    'Callers with matching tokens are accepted, with the settings of this generation. The message says if it is suspended.',
 };
 
 const workspace: CustomResource = {
@@ -104,5 +113,31 @@ const credit: CustomResource = {
   selectable: ['.spec.workspace'],
 };
 
+const identity: CustomResource = {
+  kind: 'Identity',
+  plural: 'identities',
+  singular: 'identity',
+  shortNames: ['ident'],
+  description: 'Joins tokens of an issuer to a Workspace, with limits, so that callers need no key.',
+  spec: identitySpec,
+  status: identityStatus,
+  conditions: identityConditions,
+  columns: [
+    column('Workspace', '.spec.workspace', 'The Workspace that pays; empty: a claim names it.'),
+    column('Issuer', '.spec.issuer', 'Issuer of the tokens.'),
+    column('Audience', '.spec.audience', 'Audience of the tokens.'),
+    column('Each', '.spec.each', 'Whether each subject has the limits, or all share them.'),
+    column('Budget', '.spec.budget.usd', 'Budget, USD.'),
+    column('Period', '.spec.budget.period', 'Period of the budget.'),
+    condition('Ready', 'Whether its tokens are accepted.'),
+    condition('Accepted', 'Whether the object makes sense.', 1),
+    column('Claim', '.spec.workspaceClaim', 'The claim that names the Workspace.', { priority: 1 }),
+    column('Ledger', '.status.ledgerName', 'Name in the ledger.', { priority: 1 }),
+    messageOf('Accepted', 'Problem', 'Why it is not accepted.'),
+    age,
+  ],
+  selectable: ['.spec.workspace', '.spec.issuer'],
+};
+
 /** The kinds of accounts: who may use the models, and what they may spend. */
-export const accountResources: readonly CustomResource[] = [workspace, apiKey, credit];
+export const accountResources: readonly CustomResource[] = [workspace, apiKey, credit, identity];

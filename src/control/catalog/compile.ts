@@ -101,11 +101,13 @@ function acceptAccounts(reads: readonly ReadResult[], { report, setState }: Resu
   }
 }
 
+const kindsOfAccounts = ['Workspace', 'ApiKey', 'Credit', 'Identity'] as const;
+
 /** Whether an object declares an account. The catalog has nothing of it. */
 export const isAccount = (
   result: ReadResult,
-): result is Extract<ReadResult, { readonly kind: 'Workspace' | 'ApiKey' | 'Credit' }> =>
-  result.kind === 'Workspace' || result.kind === 'ApiKey' || result.kind === 'Credit';
+): result is Extract<ReadResult, { readonly kind: (typeof kindsOfAccounts)[number] }> =>
+  kindsOfAccounts.some((kind) => kind === result.kind);
 
 interface ResultCollector {
   readonly report: (object: CatalogObject, found: readonly CatalogProblem[], cause: ProblemCause) => void;

@@ -22,7 +22,7 @@ const rows: readonly Row[] = [
     'a misspelt kind',
     raw({ ...weir, kind: 'Modle' }),
     'kind',
-    'expected Backend or Model or Workspace or ApiKey or Credit with this apiVersion (Did you mean Model?)',
+    'expected Backend or Model or Workspace or ApiKey or Credit or Identity with this apiVersion (Did you mean Model?)',
   ],
   [
     'a core object that is no Secret',

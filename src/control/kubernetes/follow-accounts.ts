@@ -1,6 +1,6 @@
 import { type AccountKind, accountKinds, type AccountObject } from '../../books/core/declared-account.ts';
 import { type Collection, type CollectionOptions, reportTroubleChanges, type Trouble } from './collection.ts';
-import { followObjects } from './objects.ts';
+import { followObjects, pluralOf } from './objects.ts';
 
 interface FollowAccountsOptions extends Pick<CollectionOptions<never>, 'client' | 'clock' | 'random'> {
   readonly namespaces: readonly string[];
@@ -10,7 +10,7 @@ interface FollowAccountsOptions extends Pick<CollectionOptions<never>, 'client' 
 }
 
 export interface FollowedAccounts {
-  /** All objects: Workspaces, then ApiKeys, then Credits. */
+  /** All objects, in the order of their kinds. */
   readonly objects: () => readonly AccountObject[];
   readonly find: (
     kind: AccountKind,
@@ -68,4 +68,4 @@ export function followAccounts(options: FollowAccountsOptions): FollowedAccounts
   };
 }
 
-const keyOf = (kind: AccountKind, namespace: string): string => `${namespace}/${kind}s`;
+const keyOf = (kind: AccountKind, namespace: string): string => `${namespace}/${pluralOf(kind)}`;

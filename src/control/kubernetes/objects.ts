@@ -5,8 +5,11 @@ import { type Collection, type CollectionOptions, followCollection } from './col
 
 /** Where the API server has the objects of a kind. */
 export function placeOf(kind: string, namespace: string) {
-  return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: `${kind.toLowerCase()}s` };
+  return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: pluralOf(kind) };
 }
+
+/** Names of kinds are English nouns. */
+export const pluralOf = (kind: string): string => `${kind.toLowerCase()}s`.replace(/(?<![aeiou])ys$/, 'ies');
 
 /** Follows our objects of a kind in a namespace. */
 export function followObjects<Kind extends string>(

@@ -15,7 +15,7 @@ export const folderNamespace = 'manifests';
  * deleted, their finalizers and their status. A file keeps it over a restart.
  */
 export interface AccountObjects {
-  /** Workspaces, then ApiKeys, then Credits. */
+  /** In the order of their kinds. */
   readonly objects: () => readonly AccountObject[];
   readonly find: (kind: AccountObject['kind'], place: { readonly name: string }) => AccountObject | undefined;
   /** Takes the objects of the folder. `isWhole`: an object that is not among them is deleted. */

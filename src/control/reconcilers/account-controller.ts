@@ -132,7 +132,7 @@ export function startAccountController(options: AccountControllerOptions): Accou
     try {
       const result = await reconcilers[object.kind](object, parts);
       await report(object, result, { overlays, options });
-      // The Workspace for which a key or a credit waits wakes it.
+      // The Workspace for which an object waits wakes it.
       const latestMs = object.kind === 'Workspace' ? latestRetryMs : refreshMs;
       if (result.next === 'again') retryLater(object, latestMs);
       else outcomes.settle(object, isAccepted(result));

@@ -38,7 +38,7 @@ const soonestRetryMs = 250;
 export const idOf = ({ kind, namespace, name }: Pick<AccountObject, 'kind' | 'namespace' | 'name'>): ObjectId =>
   `${kind}/${namespace}/${name}`;
 
-/** The Workspace that a key or a credit names. */
+/** The Workspace that pays for an object. */
 function payerOf({ kind, namespace, declared }: AccountObject): ObjectId | undefined {
   const { workspace: name } = kind === 'Workspace' ? {} : specOf(declared);
   return typeof name === 'string' ? idOf({ kind: 'Workspace', namespace, name }) : undefined;
@@ -55,7 +55,7 @@ export function versionOf(object: AccountObject): string {
 export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => void): AccountOutcomes {
   const settled = new Map<ObjectId, Settled>();
   const retries = new Map<ObjectId, Retry>();
-  /** Keys and credits that are tried again because they may wait for their Workspace, by its id. */
+  /** Objects that are tried again because they may wait for their Workspace, by its id. */
   const waiters = new Map<ObjectId, Set<ObjectId>>();
 
   function dropRetry(id: ObjectId): void {
@@ -95,7 +95,7 @@ export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => 
       const isNew = before?.uid !== uid || (isAccepted && !before.isAccepted);
       settled.set(id, { uid, version: versionOf(object), isAccepted });
       const payer = payerOf(object);
-      // Keys and credits may have waited for their Workspace, and a Workspace that leaves for its keys, as may another key
+      // Other objects may have waited for their Workspace, and a Workspace that leaves for its keys, as may another key
       // that names the same Secret.
       if (payer === undefined && isNew) wake(id);
       if (payer === undefined || object.deletedAt === undefined) return;

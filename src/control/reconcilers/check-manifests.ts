@@ -1,7 +1,8 @@
 /** Reads a folder of manifests once and reports what is wrong in it. */
 import { type Compilation, compile } from '../catalog/compile.ts';
 import { problemIn, readObject } from '../catalog/read-object.ts';
-import type { CatalogProblem } from '../../core/catalog.ts';
+import type { CatalogObject, CatalogProblem } from '../../core/catalog.ts';
+import { messageOf } from '../../core/failure.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 import { type Manifests, parseManifests, readManifests } from '../manifests/read.ts';
 import { podFields, type PodSupport } from '../catalog/compile-backend.ts';
@@ -34,10 +35,10 @@ export async function checkManifestText(
   return report(await parseManifests(name, text), { where: name, pods });
 }
 
-function report(
+async function report(
   { objects, problems }: Manifests,
   { where, pods }: { readonly where: string; readonly pods: PodSupport },
-): ManifestReport {
+): Promise<ManifestReport> {
   const { snapshot, backends, problems: found } = compile(objects, { pods });
   const isEmpty = objects.length + problems.length === 0;
   const empty = {
@@ -51,7 +52,37 @@ function report(
     const { spec } = read.read.value;
     return podFields.flatMap((field) => (spec[field] === undefined ? [] : [problemIn(object, clusterNote(field))]));
   });
-  return { snapshot, backends, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
+  return {
+    snapshot,
+    backends,
+    problems: [...problems, ...found, ...(await ruleProblems(objects)), ...(isEmpty ? [empty] : [])],
+    notes,
+  };
+}
+
+/** The expressions of Identities that cannot be compiled. The API server takes them, and the ledger does not. */
+async function ruleProblems(objects: readonly CatalogObject[]): Promise<readonly CatalogProblem[]> {
+  const rules = objects.flatMap((object) => {
+    const result = readObject(object);
+    if (result.kind !== 'Identity') return [];
+    const { match, workspaceClaim, tags } = result.read.value.spec;
+    return [
+      ...match.map((text, index) => ({ object, path: ['match', index], text })),
+      ...(workspaceClaim === undefined ? [] : [{ object, path: ['workspaceClaim'], text: workspaceClaim }]),
+      ...Object.entries(tags).map(([name, text]) => ({ object, path: ['tags', name], text })),
+    ];
+  });
+  if (rules.length === 0) return [];
+  // CEL takes a tenth of a second to load, and few folders need it.
+  const { compileRule } = await import('../../core/claim-rule.ts');
+  return rules.flatMap(({ object, path, text }) => {
+    try {
+      compileRule(text);
+      return [];
+    } catch (error) {
+      return [problemIn(object, { path: ['spec', ...path], message: messageOf(error) })];
+    }
+  });
 }
 
 function clusterNote(field: (typeof podFields)[number]): SchemaFault {

@@ -52,7 +52,7 @@ export const modelId = z.string().meta({ description: 'Id of a model.', example:
 /** The object that declares an account (docs/accounts-in-git.md). */
 export const declaredBy = z
   .object({
-    kind: z.enum(['Workspace', 'ApiKey']),
+    kind: z.enum(['Workspace', 'ApiKey', 'Identity']),
     namespace: z.string(),
     name: z.string(),
     locked: z.boolean().meta({ description: 'Whether only the object can change it: this API answers 409.' }),

@@ -54,7 +54,7 @@ export const settingsSchema = z.object({
   ),
   WEIR_ACCOUNT_NAMESPACES: setting(
     form.accountNamespaces.optional(),
-    'Namespaces whose Workspaces, ApiKeys and Credits are brought into the ledger, with commas between them, besides the namespace of the Backends and Models; none: accounts are made with commands, the admin API and the portal alone. Default: only that namespace, or the manifest folder.',
+    'Namespaces whose Workspaces, ApiKeys, Credits and Identities are brought into the ledger, with commas between them, besides the namespace of the Backends and Models; none: accounts are made with commands, the admin API and the portal alone. Default: only that namespace, or the manifest folder.',
   ),
   WEIR_POD_NAME: setting(
     form.podName.optional(),

@@ -64,6 +64,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('../commands/key.ts')).keyCommand },
   },
   {
+    name: 'identity',
+    summary: 'let callers in by tokens of an issuer, limit and revoke them',
+    load: { kind: 'commands', register: async () => (await import('../commands/identity.ts')).identityCommand },
+  },
+  {
     name: 'service-account',
     summary: 'make tokens of scripts for the admin API, revoke them',
     load: {

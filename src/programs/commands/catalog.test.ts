@@ -202,3 +202,35 @@ test.each(['-', '/dev/stdin'])('reads a pipe as %s', async (name) => {
   expect(parseAllDocuments(converted.stdout).map((document) => document.get('kind'))).toEqual(['Backend', 'Model']);
   expect(checked.stdout).toContain('1 model, 1 backend, 1 route: good');
 });
+
+test('compiles the expressions of Identities, which the API server takes as they are', async () => {
+  const identity = (spec: string) =>
+    `apiVersion: weir.dev/v1alpha1\nkind: Identity\nmetadata: {name: search}\nspec:\n  issuer: cluster\n  audience: weir\n${spec}`;
+  await writeFile(join(dir, 'all.yaml'), good);
+  const rules = "  match: ['true', 'claims.']\n  workspaceClaim: token.sub\n  tags: {app: 'claims.a.b()'}\n";
+  await writeFile(join(dir, 'identity.yaml'), identity(rules));
+  const { problems } = await checkManifests(dir, 'refused');
+  expect(problems.map(({ field }) => field)).toEqual(['spec.match[1]', 'spec.workspaceClaim', 'spec.tags.app']);
+  expect(problems[1]).toMatchObject({
+    where: expect.stringMatching(/identity\.yaml(#1)?:8$/) as string,
+    message: 'expected "claims", and found "token"',
+  });
+  await writeFile(join(dir, 'identity.yaml'), identity('  match: [\'claims.sub == "a"\']\n  workspace: search\n'));
+  expect((await checkManifests(dir, 'refused')).problems).toEqual([]);
+  await writeFile(join(dir, 'identity.yaml'), identity("  match: ['true']\n"));
+  const without = (await checkManifests(dir, 'refused')).problems;
+  expect(without).toMatchObject([
+    { field: 'spec.workspace', message: 'expected workspace or workspaceClaim, and not both' },
+  ]);
+});
+
+test.each([
+  [{ App: 'claims.sub' }, '"App" cannot be the name of a tag'],
+  [{ a: 'true', b: 'true', c: 'true', d: 'true', e: 'true' }, 'expected at most 4 tags'],
+])('refuses the tags of an Identity that a request cannot have: %j', async (tags, message) => {
+  const spec = { issuer: 'cluster', audience: 'weir', match: ['true'], workspace: 'search', tags };
+  const object = { apiVersion: 'weir.dev/v1alpha1', kind: 'Identity', metadata: { name: 'search' }, spec };
+  await writeFile(join(dir, 'identity.json'), JSON.stringify(object));
+  const { problems } = await checkManifests(dir, 'refused');
+  expect(problems).toMatchObject([{ field: 'spec.tags', message }]);
+});

@@ -22,9 +22,18 @@ export function withFields(command: Command, fields: AccountFields): Command {
   return command;
 }
 
+const optionsOf = (fields: AccountFields): readonly Option[] =>
+  Object.entries(fields).flatMap(([key, field]) => optionOf(key, field) ?? []);
+
+/** Adds the options of a table of fields, without their defaults. */
+export function withoutDefaults(command: Command, fields: AccountFields): Command {
+  for (const option of optionsOf(fields)) command.addOption(option);
+  return command;
+}
+
 /** Adds the options of a table of fields. At least one is needed. */
 export function withChanges(command: Command, fields: AccountFields): Command {
-  const options = Object.entries(fields).flatMap(([key, field]) => optionOf(key, field) ?? []);
+  const options = optionsOf(fields);
   for (const option of options) command.addOption(option);
   const names = options.map(({ long }) => long).join(', ');
   return command.hook('preAction', () => {

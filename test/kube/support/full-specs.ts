@@ -96,4 +96,18 @@ export const fullApiKeySpec = {
   rotation: { everyDays: 90, overlapHours: 24 },
 };
 
+export const fullIdentitySpec = {
+  issuer: 'cluster',
+  audience: 'weir',
+  match: ['claims["kubernetes.io"].namespace == "search"'],
+  workspace: 'search-team',
+  each: 'Subject',
+  tags: { app: 'claims.sub' },
+  bound: true,
+  status: 'Active',
+  budget: { usd: '200', period: 'Month' },
+  rate: { perSecond: 100, burst: 200 },
+  models: ['qwen/*'],
+};
+
 export const fullCreditSpec = { workspace: 'search-team', usd: '25', note: 'order 8' };

@@ -63,7 +63,7 @@ export const apiKeyStatus = z.strictObject({
     .meta({ description: 'The replaced key, while it still works.' }),
 });
 
-/** The `status` of an Identity. */
+/** The `status` of an Identity. Its accounts, one for each subject, are in the ledger alone. */
 export const identityStatus = z.strictObject({
   ...common,
   id: z.string().max(64).optional().meta({

@@ -2,11 +2,13 @@ import * as z from 'zod';
 import { keyFields, workspaceFields } from '../../../core/account.ts';
 import { defaultThresholds } from '../../../core/alert.ts';
 import { parseUsd } from '../../../core/money.ts';
+import { identityBounds, issuerPattern, maxSubjects } from '../../../core/identity.ts';
 import { defaultLimits, listBounds } from '../../../core/limits.ts';
+import { tagNameOf } from '../../../core/tags.ts';
 import { count, signedUsd, specShape, thresholds, usd } from './account-spec.ts';
 import { immutable, resource, objectName, shaped, text, withRules } from './fields.ts';
 
-// The specs of `Workspace`, `ApiKey` and `Credit`, the objects that declare accounts.
+// The specs of the objects that declare accounts.
 
 /** The longest name of a Workspace: a workspace of another namespace has that name in front of its own in the ledger. */
 export const maxWorkspaceNameLength = 63;
@@ -140,29 +142,40 @@ export const creditSpec = immutable(
   'cannot change, because a Credit is booked once; make another Credit',
 );
 
-const rule = z.string().min(1).max(1_000);
+const { maxIssuerLength, maxAudienceLength, maxMatch, maxRuleLength } = identityBounds;
+const rule = z.string().min(1).max(maxRuleLength);
+
+const ruleTags = z.record(z.string(), rule).superRefine((given, context) => {
+  const names = Object.keys(given);
+  const { maxRequestTags } = listBounds;
+  if (names.length > maxRequestTags)
+    context.addIssue({ code: 'custom', message: `expected at most ${maxRequestTags} tags` });
+  const unnamed = names.find((name) => tagNameOf(name) === undefined);
+  if (unnamed !== undefined)
+    context.addIssue({ code: 'custom', message: `${JSON.stringify(unnamed)} cannot be the name of a tag` });
+});
 
 const identityFields = z.strictObject({
   issuer: shaped(
-    z.string().min(1).max(512),
-    /^(cluster|https:\/\/[^?#\s]+)$/,
-    'expected "cluster", or the address of an OpenID Connect issuer with https://',
+    z.string().min(1).max(maxIssuerLength),
+    issuerPattern,
+    'expected "cluster", or the address of an OpenID Connect issuer with https:// and without a query',
   ).meta({
     description:
-      'Who signs the tokens: `cluster` for the API server of this cluster, or the address of an OpenID Connect issuer, exactly as `iss` has it.',
+      'Issuer of the tokens: `cluster` for the API server of this cluster, or the address of an OpenID Connect issuer, exactly as in `iss`.',
     example: 'cluster',
   }),
   audience: z
     .string()
     .min(1)
-    .max(256)
-    .meta({ description: 'One of the audiences (`aud`) that a token must have.', example: 'weir' }),
+    .max(maxAudienceLength)
+    .meta({ description: 'Audience that must be in `aud` of the token.', example: 'weir' }),
   match: z
     .array(rule)
     .min(1)
-    .max(16)
+    .max(maxMatch)
     .meta({
-      description: 'CEL over `claims`, the claims of the token. All must be true. Each has at most 1000 characters.',
+      description: 'CEL expressions over `claims`, the claims of the token. All must be true.',
       example: ['claims["kubernetes.io"].namespace == "search"'],
     }),
   workspace: workspaceName.optional().meta({
@@ -171,35 +184,38 @@ const identityFields = z.strictObject({
   }),
   workspaceClaim: rule.optional().meta({
     description:
-      'In place of `workspace`: CEL over `claims` that gives the name of a Workspace in the namespace of this object.',
+      'Instead of `workspace`: CEL over `claims` that returns the name of a Workspace in the namespace of this object.',
     example: 'claims["kubernetes.io"].namespace',
   }),
-  each: z.enum(['Identity', 'Subject']).default('Identity').meta({
-    description:
-      'Identity: all its tokens share budget and rate. Subject: each subject (`sub`) has them; those beyond the first 500 share one account. Default Identity.',
-    example: 'Subject',
-  }),
-  tags: z
-    .record(z.string(), rule)
-    .default({})
+  each: z
+    .enum(['Identity', 'Subject'])
+    .default('Identity')
     .meta({
-      description:
-        'Tags of the requests: CEL over `claims` by the name of the tag. They win over those that the caller sends. Default: none.',
-      example: { app: 'claims.sub' },
+      description: `Identity: all tokens share budget and rate. Subject: each subject (\`sub\`) has its own; subjects beyond the first ${maxSubjects} share one account. Default Identity.`,
+      example: 'Subject',
     }),
+  tags: ruleTags.default({}).meta({
+    description: `Tags of the requests, at most ${listBounds.maxRequestTags}: CEL over \`claims\` by the name of the tag. They replace tags of these names that the caller sends. A token without a value is refused. Default: none.`,
+    example: { app: 'claims.sub' },
+    maxProperties: listBounds.maxRequestTags,
+  }),
   bound: z.boolean().default(false).meta({
     description:
-      'Ask the API server (TokenReview) whether the ServiceAccount and the pod of the token still exist. Only with issuer `cluster`. Default false.',
+      'Whether the API server must confirm (TokenReview) that the ServiceAccount and the pod of the token still exist. Only with issuer `cluster`. Default false.',
     example: true,
   }),
-  status: keyStatus,
-  budget: budget
-    .omit({ thresholds: true })
-    .optional()
-    .meta({ description: 'The most that can be spent. Default: no budget.' }),
-  rate: rate.prefault({}).meta({ description: 'How many requests can be made.' }),
-  models,
+  status: keyStatus.meta({
+    description: 'Suspended: requests with its tokens get 403. Default Active.',
+    example: 'Suspended',
+  }),
+  budget: budget.omit({ thresholds: true }).optional().meta({ description: 'Spending limit. Default: no budget.' }),
+  rate: rate.prefault({}).meta({ description: 'Rate of requests.' }),
+  models: models.meta({
+    description: `All that its tokens can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
+    example: ['qwen/*'],
+  }),
 });
+
 /** The `spec` of an Identity: tokens that pay from a Workspace without a key. */
 export const identitySpec = withRules(identityFields, [
   {

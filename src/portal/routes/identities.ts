@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { type Identity, identityLimits, type IdentityRules } from '../../core/identity.ts';
+import { shownDeclaration, shownIdentity } from '../../books/core/shown.ts';
+import { valuesOfBody } from '../api/account-shapes.ts';
+import * as api from '../api/identities.ts';
+import { type App, describing } from '../app.ts';
+import { callerOf } from '../authenticate.ts';
+import { authorship } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+
+const described = describing('identities');
+
+const params = z.object({ id: z.string().meta({ description: 'Id or name of the identity.' }) });
+
+/** Who may call without a key, and what that may cost. */
+export function identityRoutes(app: App, { store, clock }: Portal): void {
+  app.get('/api/v1/identities', described('Identities by name', { 200: api.identityPage }, {}), async () => ({
+    data: await shown(await store.listIdentities()),
+    next_cursor: null,
+  }));
+
+  app.post(
+    '/api/v1/identities',
+    described('Make an identity', { 201: api.identity }, { body: api.newIdentity }),
+    async (request, reply) => {
+      const { name, issuer, audience, match, each, tags, bound: isBound } = request.body;
+      const { workspace = { name: '' } } = payerOf(request.body);
+      const rules: IdentityRules = { issuer, audience, match, workspace, each, tags, isBound };
+      const wanted = { name, ...rules, ...valuesOfBody(identityLimits, request.body) };
+      const made = await store.createIdentity(wanted, authorship(callerOf(request), clock.now()));
+      return reply.code(201).send(await shownOne(made));
+    },
+  );
+
+  app.patch(
+    '/api/v1/identities/:id',
+    described(
+      'Change, suspend, resume or revoke an identity with all of its accounts',
+      { 200: api.identity },
+      { params, body: api.identityChange },
+    ),
+    async (request) => {
+      const { issuer, audience, match, each, tags, bound: isBound } = request.body;
+      const rules = { issuer, audience, match, each, tags, isBound, ...payerOf(request.body) };
+      const wanted = { ...rules, ...valuesOfBody(identityLimits, request.body) };
+      const by = authorship(callerOf(request), clock.now());
+      return shownOne(await store.changeIdentity(request.params.id, wanted, by));
+    },
+  );
+
+  async function shown(found: readonly Identity[]): Promise<api.IdentityObject[]> {
+    const declared = await store.declarationsOf(found.map(({ id }) => id));
+    return found.map((one) => ({ ...shownIdentity(one), declared_by: shownDeclaration(declared.get(one.id)) }));
+  }
+
+  async function shownOne(one: Identity): Promise<api.IdentityObject> {
+    const [object] = await shown([one]);
+    if (object === undefined) throw new Error('one identity gives one object');
+    return object;
+  }
+}
+
+function payerOf(body: {
+  readonly workspace?: string | undefined;
+  readonly workspace_claim?: string | undefined;
+}): Pick<Partial<IdentityRules>, 'workspace'> {
+  const { workspace: name, workspace_claim: claim } = body;
+  if (name !== undefined) return { workspace: { name } };
+  return claim === undefined ? {} : { workspace: { claim } };
+}
