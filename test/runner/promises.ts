@@ -36,6 +36,8 @@ export const sectionsOfContract: Readonly<Record<string, Files>> = {
   '4.1.3': envoy('context', 'body-limit'),
   '4.2': envoy('catalog-performance', 'key-details'),
   '4.3': envoy('messages-client', 'web-search-off'),
+  '4.4': envoy('further-paths'),
+  '4.5': envoy('further-paths'),
   '5': envoy('limits', 'key-details'),
   '6': envoy('chat', 'messages-client'),
   '7.1': envoy('chat', 'request-refusals', 'tags'),
