@@ -1,4 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, type JWTPayload, SignJWT } from 'jose';
@@ -30,8 +31,11 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
   let keys = [pair()];
   let state: IssuerState = 'well';
   let asked = 0;
-  const server = createServer({ cert: selfSigned.certificate, key: selfSigned.key }, async (request, response) => {
+  const server = createServer({ cert: selfSigned.certificate, key: selfSigned.key }, (request, response) => {
     if (request.url === '/keys') asked += 1;
+    void answer(request, response);
+  });
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (state === 'dead') return void response.destroy();
     if (state === 'silent') return;
     if (state === 'redirects') return void response.writeHead(302, { location: `${issuer}/keys` }).end();
@@ -45,7 +49,7 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
     const all =
       state === 'many' ? Array.from({ length: 10_000 }, (_, index) => ({ ...first, kid: `${index}` })) : published;
     response.end(JSON.stringify({ keys: all }));
-  });
+  }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {

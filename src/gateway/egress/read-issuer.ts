@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import * as z from 'zod';
 import type { Clock } from '../../core/clock.ts';
-import { causeOfStatus, dependencyFailure, type DependencyReport } from '../../core/dependency-cause.ts';
+import { dependencyFailure, type DependencyReport } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { bytesOf } from './direct-agent.ts';
 
@@ -25,7 +25,8 @@ export const fetchJson: FetchJson = async (url, signal) => {
   const bytes = await bytesOf(body, maxAnswerBytes + 1);
   if (statusCode !== 200) throw Object.assign(new Error(`it answered ${statusCode}`), { status: statusCode });
   if (bytes.length > maxAnswerBytes) throw new Error(`its answer has more than ${maxAnswerBytes} bytes`);
-  return JSON.parse(bytes.toString()) as unknown;
+  const answer: unknown = JSON.parse(bytes.toString());
+  return answer;
 };
 
 /**

@@ -74,9 +74,9 @@ describe('a token', () => {
     const { clock, find, tokenOf, faults } = open();
     const token = await tokenOf('indexer', 60);
     await find(token);
-    await clock.advance(119_000);
+    clock.advance(119_000);
     await expect(find(token)).resolves.toBeDefined();
-    await clock.advance(1_000);
+    clock.advance(1_000);
     await expect(find(token)).resolves.toBeUndefined();
     expect(faults).toEqual(['expired']);
   });
@@ -102,7 +102,7 @@ describe('a token', () => {
     const { find, tokenOf, state, clock } = open(undefined, what);
     await expect(find(await tokenOf())).rejects.toMatchObject({ code: 'internal' });
     state[what] = false;
-    await clock.advance(1_000);
+    clock.advance(1_000);
     await expect(find(await tokenOf())).resolves.toBeDefined();
   });
 });
@@ -113,9 +113,9 @@ describe('a change of the identities', () => {
     const token = await tokenOf();
     await find(token);
     state.identities = [identity({ match: ['claims.sub == "another"'] })];
-    await clock.advance(500);
+    clock.advance(500);
     await find(token);
-    await clock.advance(1);
+    clock.advance(1);
     await expect(find(token)).resolves.toBeUndefined();
     expect(calls.lists).toBe(2);
   });
@@ -125,7 +125,7 @@ describe('a change of the identities', () => {
     const token = await tokenOf();
     await find(token);
     state.accountsDown = true;
-    await clock.advance(10_000);
+    clock.advance(10_000);
     await expect(find(token)).resolves.toBeDefined();
     await expect(find(await tokenOf())).resolves.toBeDefined();
   });
@@ -138,11 +138,11 @@ describe('the token of a bound identity', () => {
     const { clock, find, tokenOf, state, calls, faults } = open(bound);
     const token = await tokenOf();
     await find(token);
-    await clock.advance(9_999);
+    clock.advance(9_999);
     await find(token);
     expect(calls.reviews).toBe(1);
     state.isKnown = false;
-    await clock.advance(1);
+    clock.advance(1);
     await expect(find(token)).resolves.toBeUndefined();
     expect(faults).toEqual(['not-bound']);
   });
@@ -152,9 +152,9 @@ describe('the token of a bound identity', () => {
     const token = await tokenOf();
     await find(token);
     state.isKnown = 'away';
-    await clock.advance(599_999);
+    clock.advance(599_999);
     await expect(find(token)).resolves.toBeDefined();
-    await clock.advance(1);
+    clock.advance(1);
     await expect(find(token)).rejects.toMatchObject({ code: 'internal' });
   });
 

@@ -145,8 +145,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     pools.close();
     await gates.sharing?.close();
     await fileCheck?.close();
-    await declared?.close();
-    await identities?.close();
+    for (const part of [declared, identities]) await part?.close();
     await store.close();
     threads.close();
   };
