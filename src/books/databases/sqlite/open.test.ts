@@ -88,11 +88,14 @@ describe('an SQLite database', () => {
     const file = join(temporaryFolder(), 'weir.db');
     const [ours, other] = [await open({ file, missing: 'create' }), await open({ file, missing: 'refuse' })];
     const seen: string[] = [];
-    const watching = ours.watch({
-      changed: () => seen.push('changed'),
-      confirmed: () => seen.push('confirmed'),
-      isQuiet: () => true,
-    });
+    let asked = 0;
+    const isQuiet = (): boolean => {
+      asked += 1;
+      return true;
+    };
+    const calls = { changed: () => seen.push('changed'), confirmed: () => seen.push('confirmed'), isQuiet };
+    const watching = ours.watch(calls);
+    expect(asked).toBe(1);
     onTestFinished(watching.stop);
     await other.queries
       .insertInto('workspaces')

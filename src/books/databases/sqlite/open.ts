@@ -110,7 +110,7 @@ async function open(file: string, waitMs: number, machine: Machine): Promise<Ope
           wait(waitMs);
         }
       },
-      watch: ({ changed, confirmed }) => watch(database, { changed, confirmed }, time),
+      watch: (calls) => watch(database, calls, time),
       announce: async () => {}, // Other processes see it in `data_version`.
       file: databaseFile(database, machine),
       close: () => queries.destroy(),
