@@ -6,6 +6,9 @@ import { accountsCommand } from './accounts-command.ts';
 import { dataFolder, openServices, originsIn, serviceOrigins, silentOnes } from './services-asked.ts';
 import { textTable } from './tables.ts';
 
+/** The portal of `weir start` may have to start first. */
+const timeoutMs = 30_000;
+
 interface LogLevelOptions {
   readonly data?: string;
   readonly at?: string;
@@ -25,7 +28,7 @@ export function logLevelCommand(program: Command): void {
     async (accounts, { data, at }, [wanted]) => {
       const origins = at === undefined ? everyOrigin(data) : originsIn('--at', at);
       if (origins.length === 0) throw refusal('no_program_runs', { folder: dataFolder(data) });
-      const client = await openServices(accounts, origins);
+      const client = await openServices(accounts, origins, timeoutMs);
       const { services, data: answers } = await client.logLevel(logLevels.find((level) => level === wanted));
       const silent = silentOnes(services);
       if (answers.length === 0) throw refusal('no_program_answers', { programs: silent.join(', ') });

@@ -47,7 +47,8 @@ export async function openServices(
   });
 }
 
-const portalTimeoutMs = 3_000;
+/** The portal of `weir start` may have to start first. */
+const portalTimeoutMs = 10_000;
 
 /** The problems of the portal of a data folder. None: it does not run, or does not answer. */
 export async function portalProblems(
