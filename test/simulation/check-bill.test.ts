@@ -47,7 +47,7 @@ it.each([
   ['a token that a break has cut in two', row({ attempts: 2 }), byLetter, undefined],
   ['two of them', row({ attempts: 2, usage: twoMore, cost: costOfTwoMore }), byLetter, '11 output tokens of 9'],
   ['an answer said again, by an estimate', row(), saidAgain, undefined],
-  ['by a tokenizer', row({ countedBy: 'tokenizer' }), saidAgain, '10 output tokens in place of 11'],
+  ['by a tokenizer', row(), { ...saidAgain, isCounted: true }, '10 output tokens in place of 11'],
   ['more than the cap', row({ kind: 'interrupted' }), capped, 'past the cap of 9'],
   ['an estimate above the cap', row({ countedBy: 'estimate' }), capped, undefined],
   ['another prompt', row(), served({ promptTokens: new Set([98, 99]) }), '100 prompt tokens in place of 98 or 99'],

@@ -14,6 +14,8 @@ export interface Served {
   readonly promptTokens: ReadonlySet<number>;
   /** Whether an engine has continued what another one began. */
   readonly isContinued: boolean;
+  /** Whether the model has a tokenizer, by which what an engine repeats is taken off exactly. */
+  readonly isCounted?: boolean | undefined;
   /** Output tokens that the service has written of a stream. Undefined: the answer is whole, or its text is not what the model said. */
   readonly written: number | undefined;
   /** Output tokens of a stream that have reached its caller: no less is paid for them. Undefined: as above. */
@@ -88,12 +90,13 @@ function writtenFaults({ kind, usage }: BilledRow, { written, received = 0, isCo
 const tokensCut = ({ attempts }: BilledRow, { directive }: Served['event']): number =>
   directive?.deltaChars === undefined ? 0 : attempts - 1;
 
-function exactly(row: BilledRow, { event, completionTokens, promptTokens, isContinued }: Served): readonly string[] {
+function exactly(row: BilledRow, served: Served): readonly string[] {
+  const { event, completionTokens, promptTokens, isContinued, isCounted } = served;
   const faults: string[] = [];
-  const { usage, countedBy } = row;
-  // What an engine repeats is taken off by an estimate, unless the model has a tokenizer.
+  const { usage } = row;
+  // Without a tokenizer, what an engine repeats is taken off by an estimate.
   const { continuation, continuationQuirk } = event.directive ?? {};
-  const isRepeated = continuation === 'echo' && countedBy === 'engine';
+  const isRepeated = continuation === 'echo' && isCounted !== true;
   const isExact = !isRepeated && continuationQuirk === undefined && tokensCut(row, event) === 0;
   if (isExact && usage.completionTokens !== completionTokens)
     faults.push(`${usage.completionTokens} output tokens in place of ${completionTokens}`);

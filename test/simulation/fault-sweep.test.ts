@@ -9,7 +9,9 @@ import { sweepVariants } from './sweep-variants.ts';
 
 const seed = 20_260_801;
 /** Of the requests that one engine breaks, a third meet it. Others find it ejected, or are whole before the place of the fault. */
-const minShareMet = 0.15;
+const minShareMet = 0.2;
+/** Answers in few pieces are whole before most places. */
+const minVariantsMet = 0.1;
 
 /** An answer that ends, that says so, and that is garbled. */
 const faults = ['cut', 'error-then-done', 'malformed-then-cut'] as const;
@@ -64,6 +66,6 @@ it.each(Object.entries(sweepVariants))(
     console.log(name, { asked, failedOver, resumed });
     expect(violations).toEqual([]);
     expect(seen).toEqual([]);
-    expect(failedOver / asked).toBeGreaterThan(minShareMet);
+    expect(failedOver / asked).toBeGreaterThan(minVariantsMet);
   },
 );

@@ -280,6 +280,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
       completionTokens: expected.completionTokens,
       promptTokens: rounds.length === 0 ? new Set([expected.promptTokens]) : promptSums(rounds),
       isContinued: world.isContinued({ id: row.requestId, number: event.id }),
+      isCounted: world.plan.backends?.isCounted,
       written: writtenTokens(event, call.written()),
       received: writtenTokens(event, call.body()),
       searches: { got, made: isWhole ? got : made },

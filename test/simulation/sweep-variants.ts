@@ -71,7 +71,8 @@ export const sweepVariants: Readonly<Record<string, SweepVariants>> = {
   llamacpp: { backends: { engine: 'llamacpp' }, shapes: thought({ continuation: 'echo' }) },
   'llamacpp, counted': {
     backends: { engine: 'llamacpp', isCounted: true },
-    shapes: [...thought({ continuation: 'echo' }), shape({ continuation: 'echo' }, calls)],
+    // A piece of several tokens: only a tokenizer knows how many.
+    shapes: [...thought({ continuation: 'echo', deltaTokens: 3 }), shape({ continuation: 'echo' }, calls)],
   },
   moonshot: {
     backends: { engine: 'moonshot' },
