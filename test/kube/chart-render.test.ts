@@ -137,6 +137,7 @@ const matrix: Readonly<Record<string, object>> = {
   },
   webhooks: { webhook: { url: 'https://hooks.example.com/weir', existingSecret: { name: 'hooks' } } },
   'the responses surface': { responses: { enabled: true } },
+  identities: { identities: { enabled: true, trustedHeader: 'x-jwt-payload' }, edge: { trustedHops: 1 } },
   'further paths and headers': { furtherPaths: { enabled: true, balance: true }, costHeaders: { enabled: true } },
   'the responses surface, on many pods': {
     ...{ replicas: 2, ...stores },

@@ -120,6 +120,9 @@ spec:
         - {name: WEIR_FURTHER_PATHS, value: {{ ternary "with-balance" "on" .balance | quote }}}
         {{- end }}{{ end }}
         - {name: WEIR_TRUSTED_HOPS, value: {{ .Values.edge.trustedHops | quote }}}
+        {{- with .Values.identities.trustedHeader }}
+        - {name: WEIR_TRUSTED_IDENTITY_HEADER, value: {{ . | quote }}}
+        {{- end }}
         - {name: WEIR_CONNECTIONS_PER_ADDRESS, value: {{ .Values.edge.connectionsPerAddress | int | quote }}}
         - {name: WEIR_UNAUTHENTICATED_IDLE_SECONDS, value: {{ .Values.edge.unauthenticatedIdleSeconds | quote }}}
         {{- if $tls }}
@@ -222,6 +225,9 @@ spec:
         {{- end }}{{ end }}
         {{- if .Values.costHeaders.enabled }}
         - {name: WEIR_COST_HEADERS, value: 'on'}
+        {{- end }}
+        {{- if .Values.identities.enabled }}
+        - {name: WEIR_IDENTITIES, value: 'on'}
         {{- end }}
         {{- with .Values.webSearch }}{{ if .provider }}
         - {name: WEIR_WEB_SEARCH, value: {{ printf "%s:%s" .provider (ternary .url "/etc/weir/search/key" (eq .provider "searxng")) | quote }}}
