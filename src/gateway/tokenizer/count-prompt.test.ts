@@ -226,7 +226,11 @@ describe('counting', () => {
     ['leaves a word of 30 MB to the engine when its length alone does not decide', ' ', 1_000_000, 'unknown'],
     ['refuses 30 MB that cannot fit by their length alone', ' ', 100_000, 'over'],
   ] as const)('%s', (_name, character, limit, kind) => {
-    expect(countPrompt(tokenizer, userSays(character.repeat(30_000_000)), { ...unlimited, limit }).kind).toBe(kind);
+    const word = character.repeat(30_000_000);
+    // V8 keeps the second one in two bytes a character, in which its regular expressions need more room.
+    for (const text of [word, `${word}中`]) {
+      expect(countPrompt(tokenizer, userSays(text), { ...unlimited, limit }).kind).toBe(kind);
+    }
   });
 
   it('counts a lone surrogate as the character that stands for it in UTF-8', () => {

@@ -78,8 +78,23 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
     }
   }
 
-  /** Adds the tokens of a text to the state. Returns why the count ends before the end of the text; undefined: it does not. */
+  /**
+   * Like `countWords`. V8's regular expressions note each character of a repetition that may have two units, and have room for some
+   * millions: a longer word is as one that takes too long to merge.
+   */
   function* countSection(state: CountState, section: TextSection, limit: number): Counting<TextCount | undefined> {
+    const { tokens } = state;
+    try {
+      return yield* countWords(state, section, limit);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      const atLeast = tokens + leastOf(section.text);
+      return atLeast > limit ? { kind: 'over', atLeast } : { kind: 'unknown' };
+    }
+  }
+
+  /** Adds the tokens of a text to the state. Returns why the count ends before the end of the text; undefined: it does not. */
+  function* countWords(state: CountState, section: TextSection, limit: number): Counting<TextCount | undefined> {
     for (const word of wordsOf(section)) {
       if (word === undefined) state.tokens += 1;
       else {
