@@ -26,8 +26,13 @@ export function compileRule(text: string): Rule {
   const unbound = messagesIn(valueFor({})).find((message) => message.startsWith('unbound function'));
   if (unbound !== undefined) throw new Error(unbound);
   return (claims) => {
-    const value = valueFor(claims);
-    return isCelError(value) ? undefined : value;
+    try {
+      const value = valueFor(claims);
+      return isCelError(value) ? undefined : value;
+    } catch {
+      // A value that CEL has no type for.
+      return undefined;
+    }
   };
 }
 

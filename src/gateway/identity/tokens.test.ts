@@ -120,6 +120,11 @@ describe('a change of the identities', () => {
     expect(calls.lists).toBe(2);
   });
 
+  it('leaves out an identity whose rules cannot be read here', async () => {
+    const { find, tokenOf } = open([identity({ id: 'later', match: ['later.rule()'] }), identity()]);
+    await expect(find(await tokenOf())).resolves.toMatchObject({ hash: 'hash of identity_1 undefined' });
+  });
+
   it('is not waited for, and the old list stays while the accounts cannot be read', async () => {
     const { clock, find, tokenOf, state } = open();
     const token = await tokenOf();
@@ -156,6 +161,15 @@ describe('the token of a bound identity', () => {
     await expect(find(token)).resolves.toBeDefined();
     clock.advance(1);
     await expect(find(token)).rejects.toMatchObject({ code: 'internal' });
+  });
+
+  it('is reviewed once for all requests that come meanwhile', async () => {
+    const { clock, find, tokenOf, calls } = open(bound);
+    const token = await tokenOf();
+    await Promise.all([find(token), find(token)]);
+    clock.advance(10_000);
+    await Promise.all([find(token), find(token)]);
+    expect(calls.reviews).toBe(2);
   });
 
   it('is not let in while nobody can review it', async () => {

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, messageOf } from '../../core/failure.ts';
 import {
   clusterIssuer,
   type Identity,
@@ -30,8 +30,8 @@ export interface TokensOptions {
   readonly issuer: (issuer: string) => ReadIssuer;
   /** Whether the API server knows the ServiceAccount and the pod of a token. Absent: there is no API server. */
   readonly review?: ((token: string, audience: string) => Promise<boolean>) | undefined;
-  /** A token let nobody in. Called for each one that is not remembered. */
-  readonly refused: (fault: TokenFault, cause: unknown) => void;
+  /** A token let nobody in, with what explains the fault. Called for each one that is not remembered. */
+  readonly refused: (fault: TokenFault, reason: string | undefined) => void;
   readonly clock: Clock;
 }
 
@@ -67,6 +67,8 @@ export function createTokens(options: TokensOptions): Tokens {
   const nameOf = ({ kind, text }: Sent): string =>
     createHmac('sha256', secret).update(`${kind} ${text}`).digest('base64');
   const remembered = new Map<string, Remembered>();
+  /** What is being found out about a token, for all requests that wait for it. */
+  const pending = new Map<string, Promise<TokenCaller>>();
   const issuers = new Map<string, Issuer>();
   const list = createList(options, () => remembered.clear());
 
@@ -125,12 +127,13 @@ export function createTokens(options: TokensOptions): Tokens {
     return entry.caller;
   }
 
-  async function reported(finding: Promise<TokenCaller>): Promise<TokenCaller | undefined> {
+  async function reported(name: string, find: () => Promise<TokenCaller>): Promise<TokenCaller | undefined> {
     try {
-      return await finding;
+      return await pending.getOrInsertComputed(name, () => find().finally(() => pending.delete(name)));
     } catch (error) {
       if (!(error instanceof TokenRefused)) throw unknown(error);
-      options.refused(error.fault, error.cause);
+      // The error itself may have the claims.
+      options.refused(error.fault, error.cause === undefined ? undefined : messageOf(error.cause));
       if (error.fault === 'issuer-away') throw unknown(error);
       return undefined;
     }
@@ -140,9 +143,9 @@ export function createTokens(options: TokensOptions): Tokens {
     list.refresh();
     const name = nameOf(sent);
     const known = remembered.get(name);
-    if (known === undefined || known.until <= clock.now()) return reported(verify(sent, name));
+    if (known === undefined || known.until <= clock.now()) return reported(name, () => verify(sent, name));
     if (!known.isBound || clock.elapsed() - known.reviewedAt < maxReviewAgeMs) return known.caller;
-    return reported(reviewAgain(sent.text, name, known));
+    return reported(name, () => reviewAgain(sent.text, name, known));
   }
 
   // The first token need not wait for the list.
@@ -156,6 +159,15 @@ export function createTokens(options: TokensOptions): Tokens {
 
 const unknown = (cause: unknown): Failure =>
   new Failure('internal', 'The service could not verify the token. It is safe to retry.', { cause });
+
+/** An identity of a later version may have rules that this one cannot read: its tokens let nobody in here. */
+function compiledOrLeft(identity: Identity): readonly CompiledIdentity[] {
+  try {
+    return [compileIdentity(identity)];
+  } catch {
+    return [];
+  }
+}
 
 /** The identities, compiled. They are read again while tokens arrive, and nobody waits for it but the first. */
 function createList({ identities, clock }: TokensOptions, onChange: () => void) {
@@ -172,7 +184,7 @@ function createList({ identities, clock }: TokensOptions, onChange: () => void) 
       const found = await identities();
       const now = JSON.stringify(found, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
       if (now === text) return;
-      compiled = found.map(compileIdentity);
+      compiled = found.flatMap(compiledOrLeft);
       version += 1;
       text = now;
       onChange();

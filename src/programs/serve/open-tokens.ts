@@ -74,7 +74,7 @@ export async function openTokens(
         ...{ clock: systemClock, report },
       }),
     review: server?.review,
-    refused: (fault, cause) => log.info({ fault, err: cause }, 'token refused'),
+    refused: (fault, reason) => log.info({ fault, reason }, 'token refused'),
   });
   return { tokens, close: async () => void (await Promise.all([close(), server?.close()])) };
 }
