@@ -2,7 +2,6 @@ import type { PoolPrompt } from '../../../core/pool-prompt.ts';
 import {
   aheadTokens,
   computed,
-  delayMs,
   type EndpointState,
   measured,
   ownTokensOf,
@@ -10,16 +9,14 @@ import {
   speedOf,
   underWay,
   type UnseenPrompt,
-  waitedTokens,
   type WaitingStream,
 } from './endpoint-state.ts';
-import type { PromptTokens } from './prefill.ts';
 
 /** An attempt, as the knowledge of its endpoint follows it. */
 export interface PoolAttempt {
   /** Tokens of the prompt that the endpoint computes. */
   readonly tokens: number;
-  /** Expected time by which the work on the prompt delays those behind it, ms. */
+  /** Expected time for which the endpoint works on the prompt, ms. */
   readonly workMs: number;
   /** True: the first token came much sooner than was known of the endpoint. */
   readonly first: (now: number) => boolean;
@@ -38,7 +35,8 @@ interface AttemptState {
   readonly begunAt: number;
   /** Expected until the first token. */
   readonly expectedMs: number;
-  readonly work: PromptTokens;
+  /** Tokens to compute until the first token, those ahead included. */
+  readonly work: number;
   /** Attempts at the endpoint at the beginning, this one included. */
   readonly underWay: number;
   first: { readonly at: number; readonly underWay: number } | undefined;
@@ -54,13 +52,13 @@ export function beginAttempt(
   const { held, own } = endpoint;
   const expected = held.tokensOf(prompt);
   const ownTokens = ownTokensOf(prompt, expected);
-  const work: PromptTokens = { own: ownTokens, ahead: aheadTokens(endpoint, begunAt) };
+  const work = aheadTokens(endpoint, begunAt) + ownTokens;
   held.use(prompt);
   endpoint.usualTokens.add(begunAt, ownTokens);
   own.aheadTokens += ownTokens;
   own.underWay += 1;
   endpoint.isUntried = false;
-  const expectedMs = speedOf(endpoint).msFor(ownTokens + waitedTokens(endpoint, work.ahead));
+  const expectedMs = speedOf(endpoint).msFor(work);
   /** What the attempt still adds to the tokens ahead. */
   const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + expectedMs };
   const waits: WaitingStream = { begunAt, expectedMs };
@@ -83,13 +81,13 @@ export function beginAttempt(
   };
   return {
     tokens: ownTokens,
-    workMs: delayMs(endpoint, ownTokens),
+    workMs: ownTokens * speedOf(endpoint).eachMs(),
     first: (now) => {
       if (state.first !== undefined || state.isOver || !stream) return false;
       state.first = { at: now, underWay: underWay(endpoint, now) };
       endpoint.waiting.delete(waits);
       computed(endpoint, mine);
-      return measured(endpoint, { ...work, ms: now - begunAt, isSeen: true });
+      return measured(endpoint, work, now - begunAt);
     },
     cached: ({ promptTokens, cachedTokens }) => {
       if (promptTokens > 0) held.reported({ expected, actual: cachedTokens, scale: prompt.tokens / promptTokens });
@@ -126,5 +124,5 @@ function learn(
   const tookMs = now - begunAt;
   const restMs = answers.outputMs(tokens, beside);
   if (restMs > tookMs / 2 && tookMs >= expectedMs) return false;
-  return measured(endpoint, { ...work, ms: Math.max(tookMs - restMs, tookMs / 2), isSeen: false });
+  return measured(endpoint, work, Math.max(tookMs - restMs, tookMs / 2));
 }

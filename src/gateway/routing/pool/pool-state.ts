@@ -5,8 +5,7 @@ import { assumedTokens } from './endpoint-state.ts';
 import type { Outlook } from './pick.ts';
 import type { PoolAttempt } from './pool-attempt.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
-import { createEvidence, type Evidence, type Prefill } from './prefill.ts';
-import { fastestOf } from './speed.ts';
+import { fastestOf, type Speed } from './speed.ts';
 
 /** What is known of the endpoints of a backend together. */
 export interface PoolState {
@@ -14,7 +13,6 @@ export interface PoolState {
   /** By the name of the endpoint. */
   readonly known: Map<string, PooledEndpoint>;
   readonly answers: AnswerKnowledge;
-  readonly evidence: Evidence;
   readonly demand: Demand;
   /** Time of work on prompts of all endpoints, at the moment `asOf`. Work counts for less, the longer ago it began. */
   workMs: number;
@@ -23,7 +21,7 @@ export interface PoolState {
   /** When the last attempt of this replica began. */
   begunAt: number;
   /** Found at each measurement, not for each pick: every endpoint that has not been measured asks for it. */
-  fastest: Prefill | undefined;
+  fastest: Speed | undefined;
 }
 
 /** Receives the changes of this replica's own work. */
@@ -95,7 +93,6 @@ export const createPoolState = (listener: PoolListener | undefined): PoolState =
   listener,
   known: new Map(),
   answers: createAnswerKnowledge(),
-  evidence: createEvidence(),
   demand: createDemand(),
   workMs: 0,
   asOf: 0,
@@ -107,8 +104,7 @@ export const createPoolState = (listener: PoolListener | undefined): PoolState =
 export function endpointOf(state: PoolState, name: string): PooledEndpoint {
   let endpoint = state.known.get(name);
   if (endpoint === undefined) {
-    const { answers, evidence } = state;
-    const knowledge = createEndpointKnowledge({ answers, evidence, fastest: () => state.fastest });
+    const knowledge = createEndpointKnowledge(state.answers, () => state.fastest);
     endpoint = { knowledge, lastAt: state.attempts, shownAt: undefined, explored: undefined };
     state.known.set(name, endpoint);
   }
@@ -155,7 +151,7 @@ export function settle(state: PoolState, now: number): void {
 }
 
 /** Of the measured endpoints. `names`: of these alone. */
-export const speedsOf = ({ known }: PoolState, names?: ReadonlySet<string>): readonly Prefill[] =>
+export const speedsOf = ({ known }: PoolState, names?: ReadonlySet<string>): readonly Speed[] =>
   [...known].flatMap(([name, { knowledge }]) => (names?.has(name) === false ? [] : (knowledge.speed() ?? [])));
 
 export function findFastest(state: PoolState): void {
