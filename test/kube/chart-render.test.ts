@@ -557,7 +557,7 @@ describe('the right to create TokenReviews', () => {
     const ofCluster = objects.filter(({ kind }) => kind.startsWith('ClusterRole'));
     expect(ofCluster).toMatchObject([
       { kind: 'ClusterRole', rules: [{ resources: ['tokenreviews'], verbs: ['create'] }] },
-      { kind: 'ClusterRoleBinding', subjects: [{ kind: 'ServiceAccount', namespace: 'weir' }] },
+      { kind: 'ClusterRoleBinding', subjects: [{ kind: 'ServiceAccount', namespace: 'weir-system' }] },
     ]);
     expect(await template({ rbac: { create: false, tokenReviews: true } })).not.toContain('ClusterRole');
   });

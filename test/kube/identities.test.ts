@@ -117,7 +117,7 @@ test('rules of an Identity that cannot be read are named, and one that is delete
   });
   await expect
     .poll(() => cluster.condition('identities', 'workloads', 'Accepted'), { interval: 50 })
-    .toMatch(/^False Refused: spec\.match: "claims\.sub ==": /);
+    .toMatch(/^False Invalid: spec\.match: "claims\.sub ==": /);
   expect(await tokens.tokens.find(token)).toBeDefined();
   await cluster.remove('identities', 'workloads');
   await expect.poll(async () => tokens.tokens.find(token), { interval: 100 }).toBeUndefined();

@@ -1,6 +1,7 @@
 import { messageOf } from '../../core/failure.ts';
 import { clusterIssuer, identityBounds, type IdentityRules, issuerPattern } from '../../core/identity.ts';
 import { listBounds } from '../../core/limits.ts';
+import { isOneLine } from '../../core/one-line.ts';
 import { tagNameOf } from '../../core/tags.ts';
 import type { SomeIdentityRules } from '../core/identity.ts';
 import { refusal } from '../core/operator-refusals.ts';
@@ -24,6 +25,10 @@ export async function checkIdentityRules(
 type Fault = readonly [field: string, reason: string];
 
 function faultOf({ issuer, audience, match, workspace, tags = {} }: SomeIdentityRules): Fault | undefined {
+  const payer = workspace !== undefined && 'name' in workspace ? workspace.name : undefined;
+  const lines = Object.entries({ issuer, audience, workspace: payer });
+  const broken = lines.find(([, text]) => text !== undefined && !isOneLine(text));
+  if (broken !== undefined) return [broken[0], 'expected one line without control characters'];
   if (issuer !== undefined && (!issuerPattern.test(issuer) || issuer.length > maxIssuerLength)) {
     return ['issuer', `expected "${clusterIssuer}" or an address with https://, without a query`];
   }
@@ -33,7 +38,7 @@ function faultOf({ issuer, audience, match, workspace, tags = {} }: SomeIdentity
   if (match !== undefined && (match.length === 0 || match.length > maxMatch)) {
     return ['match', `expected 1 to ${maxMatch} expressions, found ${match.length}`];
   }
-  if (workspace !== undefined && 'name' in workspace && workspace.name === '') {
+  if (payer === '') {
     return ['workspace', 'expected the name of a workspace'];
   }
   const names = Object.keys(tags);

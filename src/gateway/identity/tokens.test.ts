@@ -125,7 +125,15 @@ describe('a change of the identities', () => {
     await expect(find(await tokenOf())).resolves.toMatchObject({ hash: 'hash of identity_1 undefined' });
   });
 
-  it('is not waited for, and the old list stays while the accounts cannot be read', async () => {
+  it('counts for the first token after it', async () => {
+    const { clock, find, tokenOf, state } = open([]);
+    await expect(find(await tokenOf())).resolves.toBeUndefined();
+    state.identities = [identity()];
+    clock.advance(500);
+    await expect(find(await tokenOf('indexer', 60))).resolves.toBeDefined();
+  });
+
+  it('is not needed, and the old list stays while the accounts cannot be read', async () => {
     const { clock, find, tokenOf, state } = open();
     const token = await tokenOf();
     await find(token);

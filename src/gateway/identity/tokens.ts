@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, within } from '../../core/clock.ts';
 import { Failure, messageOf } from '../../core/failure.ts';
 import {
   clusterIssuer,
@@ -39,6 +39,8 @@ export interface TokensOptions {
 const maxRemembered = 10_000;
 /** How old the list of identities can be that a token is compared with. */
 const maxListAgeMs = 500;
+/** How long a token waits for a younger list, while there is an older one. */
+const maxListWaitMs = 1_000;
 /** How long a review of a token counts. */
 const maxReviewAgeMs = 10_000;
 /** While the API server is away, an earlier review counts for so long. */
@@ -169,7 +171,7 @@ function compiledOrLeft(identity: Identity): readonly CompiledIdentity[] {
   }
 }
 
-/** The identities, compiled. They are read again while tokens arrive, and nobody waits for it but the first. */
+/** The identities, compiled. They are read again while tokens arrive. A token that is remembered does not wait for it. */
 function createList({ identities, clock }: TokensOptions, onChange: () => void) {
   let compiled: readonly CompiledIdentity[] | undefined;
   let version = 0;
@@ -204,7 +206,8 @@ function createList({ identities, clock }: TokensOptions, onChange: () => void) 
     refresh,
     version: () => version,
     current: async () => {
-      if (compiled === undefined) await reading;
+      // A token that was not seen before may be that of a new identity.
+      if (reading !== undefined) await (compiled === undefined ? reading : within(maxListWaitMs, clock, reading));
       if (compiled === undefined) throw failure;
       return { compiled, version };
     },
