@@ -19,7 +19,7 @@ export const usualSurfaces = ['chat', 'messages'] as const satisfies readonly Su
 /** Whether the further paths are served. `with-balance`: a key also gets the balance of its workspace. */
 export const furtherPathsModes = ['off', 'on', 'with-balance'] as const;
 
-/** What a deployment serves, besides the list of models and the liveness check. */
+/** Paths that a deployment serves besides the list of models and the liveness check. */
 export interface ServedApi {
   readonly surfaces: readonly Surface[];
   /** Absent: they are off. */

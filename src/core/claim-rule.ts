@@ -62,7 +62,7 @@ function partsOf(tree: unknown): RuleParts {
   return { names: names.difference(own), walks };
 }
 
-/** What an error and its causes say. */
+/** The messages of an error and of its causes. */
 function messagesIn(value: unknown): readonly string[] {
   if (!isCelError(value)) return [];
   const { _cause: causes } = { _cause: [], ...value };

@@ -118,7 +118,7 @@ function changed<Before extends IdentityRules>(before: Before, change: IdentityC
   return { ...before, ...Object.fromEntries(given) };
 }
 
-/** All identities whose tokens can let somebody in, or could again, in the order of their names. */
+/** All identities whose tokens are accepted, or could be again, in the order of their names. */
 export async function listIdentities(queries: Kysely<Schema>): Promise<readonly Identity[]> {
   const rows = await queries
     .selectFrom('identities')
@@ -178,7 +178,7 @@ export async function findIdentity(queries: Kysely<Schema>, nameOrId: string): P
   return identityOf(row);
 }
 
-/** Nobody else changes the identity, or opens an account of it, until the transaction ends. */
+/** Until the transaction ends, no other one changes the identity or opens an account of it. */
 export async function lockIdentity(transaction: Transaction<Schema>, id: string): Promise<void> {
   await transaction
     .updateTable('identities')

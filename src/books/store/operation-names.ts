@@ -19,7 +19,7 @@ export const alertOperations = {
   countWaiting: true,
 } as const satisfies Record<keyof typeof alerting, true>;
 
-/** What a service needs for the tokens of identities. */
+/** Operations that a service needs for the tokens of identities. */
 export const identityOperations = {
   listIdentities: true,
   openIdentityAccount: true,

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { type Clock, waitFor } from '../../core/clock.ts';
 
-/** What an issuer publishes: its own name, as tokens have it, and its keys. */
+/** The published documents of an issuer: its own name, as tokens have it, and its keys. */
 export interface PublishedKeys {
   readonly issuer: string;
   readonly keys: JSONWebKeySet;

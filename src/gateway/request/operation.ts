@@ -92,7 +92,7 @@ export interface OtherServices extends AuthenticateOptions, ServedApi, ModelList
   readonly snapshots: Pick<Snapshots, 'current'>;
   /** Whether `GET /v1/models` lists a model. Absent: it lists all. */
   readonly isListed?: (model: Model) => boolean;
-  /** What a key is told of itself. */
+  /** The answer to a key that asks about itself. */
   readonly showCredential: (credential: Credential, now: number) => { readonly balance: string };
 }
 
