@@ -28,6 +28,7 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
   const calls = { lists: 0, issuer: 0, reviews: 0 };
   const opened: unknown[] = [];
   const faults: TokenFault[] = [];
+  const left: string[] = [];
   const tokens = createTokens({
     clock,
     identities: async () => {
@@ -49,6 +50,7 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
       if (state.isKnown === 'away') throw new Error('away');
       return state.isKnown;
     },
+    left: (one) => left.push(one),
     refused: (fault) => faults.push(fault),
   });
   const tokenOf = (sub = 'indexer', seconds = 3_600): Promise<string> =>
@@ -56,7 +58,7 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
       .setProtectedHeader({ alg: 'ES256', kid: 'a' })
       .sign(privateKey);
   return {
-    ...{ tokens, tokenOf, clock, state, calls, opened, faults },
+    ...{ tokens, tokenOf, clock, state, calls, opened, faults, left },
     find: async (text: string) => tokens.find(text),
   };
 }
@@ -118,6 +120,15 @@ describe('a change of the identities', () => {
     clock.advance(1);
     await expect(find(token)).resolves.toBeUndefined();
     expect(calls.lists).toBe(2);
+  });
+
+  it('leaves an issuer that none of them names any longer', async () => {
+    const { clock, find, tokenOf, state, left } = open();
+    await find(await tokenOf());
+    state.identities = [identity({ issuer: 'https://other.test' })];
+    clock.advance(500);
+    await find(await tokenOf('later'));
+    expect(left).toEqual([issuer]);
   });
 
   it('leaves out an identity whose rules cannot be read here', async () => {

@@ -28,6 +28,8 @@ export interface TokensOptions {
   readonly open: (account: IdentityAccount) => Promise<string | undefined>;
   /** Asks an issuer, by `Identity.issuer`. */
   readonly issuer: (issuer: string) => ReadIssuer;
+  /** No identity names this issuer any longer: it is not asked again. */
+  readonly left: (issuer: string) => void;
   /** Whether the API server knows the ServiceAccount and the pod of a token. Absent: there is no API server. */
   readonly review?: ((token: string, audience: string) => Promise<boolean>) | undefined;
   /** A token let nobody in, with what explains the fault. Called for each one that is not remembered. */
@@ -72,7 +74,13 @@ export function createTokens(options: TokensOptions): Tokens {
   /** What is being found out about a token, for all requests that wait for it. */
   const pending = new Map<string, Promise<TokenCaller>>();
   const issuers = new Map<string, Issuer>();
-  const list = createList(options, () => remembered.clear());
+  const list = createList(options, (identities) => {
+    remembered.clear();
+    for (const issuer of unnamed(issuers.keys(), identities)) {
+      issuers.delete(issuer);
+      options.left(issuer);
+    }
+  });
 
   const issuerOf = (name: string): Issuer =>
     issuers.getOrInsertComputed(name, () => createIssuer(options.issuer(name), clock));
@@ -90,7 +98,8 @@ export function createTokens(options: TokensOptions): Tokens {
     const caller = { hash, tags };
     const until = expiresAt + leewaySeconds * 1_000;
     // An identity may have changed meanwhile.
-    if (version === list.version()) remember(name, { caller, isBound, audience, until, reviewedAt: clock.elapsed() });
+    if (version === list.version())
+      remember(remembered, name, { caller, isBound, audience, until, reviewedAt: clock.elapsed() });
     return caller;
   }
 
@@ -105,12 +114,6 @@ export function createTokens(options: TokensOptions): Tokens {
       throw new TokenRefused('issuer-away', { cause });
     }
     if (!isKnown) throw new TokenRefused('not-bound');
-  }
-
-  function remember(name: string, entry: Remembered): void {
-    const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
-    if (oldest !== undefined) remembered.delete(oldest);
-    remembered.set(name, entry);
   }
 
   /** Reviews the token of a bound identity again. While the API server is away, it stays good for a while. */
@@ -159,6 +162,17 @@ export function createTokens(options: TokensOptions): Tokens {
   };
 }
 
+function remember(remembered: Map<string, Remembered>, name: string, entry: Remembered): void {
+  const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
+  if (oldest !== undefined) remembered.delete(oldest);
+  remembered.set(name, entry);
+}
+
+function unnamed(issuers: Iterable<string>, identities: readonly CompiledIdentity[]): readonly string[] {
+  const named = new Set(identities.map(({ identity }) => identity.issuer));
+  return [...issuers].filter((issuer) => !named.has(issuer));
+}
+
 const unknown = (cause: unknown): Failure =>
   new Failure('internal', 'The service could not verify the token. It is safe to retry.', { cause });
 
@@ -172,7 +186,7 @@ function compiledOrLeft(identity: Identity): readonly CompiledIdentity[] {
 }
 
 /** The identities, compiled. They are read again while tokens arrive. A token that is remembered does not wait for it. */
-function createList({ identities, clock }: TokensOptions, onChange: () => void) {
+function createList({ identities, clock }: TokensOptions, onChange: (identities: readonly CompiledIdentity[]) => void) {
   let compiled: readonly CompiledIdentity[] | undefined;
   let version = 0;
   let text = '';
@@ -189,7 +203,7 @@ function createList({ identities, clock }: TokensOptions, onChange: () => void) 
       compiled = found.flatMap(compiledOrLeft);
       version += 1;
       text = now;
-      onChange();
+      onChange(compiled);
     } catch (error) {
       // A list that is known stays.
       failure = error;

@@ -1,5 +1,5 @@
 import { createIssuerReader, fetchJson, type FetchJson } from '../../gateway/egress/read-issuer.ts';
-import type { DependencyReport } from '../../core/dependency-cause.ts';
+import { type DependencyReport, joinReports } from '../../core/dependency-cause.ts';
 import { clusterIssuer, type Tokens } from '../../core/identity.ts';
 import { findAccess } from '../../control/kubernetes/access.ts';
 import { createKubeClient, type KubeClient } from '../../control/kubernetes/client.ts';
@@ -61,6 +61,7 @@ export async function openTokens(
     idleMs,
   });
   const by = () => ({ actor: { kind: 'service', name: 'weir' } as const, now: systemClock.now() });
+  const reportOf = joinReports(report);
   const tokens = createTokens({
     clock: systemClock,
     identities: store.listIdentities,
@@ -71,8 +72,9 @@ export async function openTokens(
           ? { expected: undefined, configurationUrl: '/.well-known/openid-configuration', keysUrl: '/openid/v1/jwks' }
           : { expected: issuer, configurationUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration` }),
         fetch: issuer === clusterIssuer ? (server?.fetch ?? noServer) : fetchJson,
-        ...{ clock: systemClock, report },
+        ...{ clock: systemClock, report: reportOf(issuer) },
       }),
+    left: (issuer) => reportOf(issuer).succeeded(),
     review: server?.review,
     refused: (fault, reason) => log.info({ fault, reason }, 'token refused'),
   });
