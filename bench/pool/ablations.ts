@@ -21,6 +21,7 @@ const speed = of('one', 'speed.ts');
 const held = of('one', 'held-blocks.ts');
 const state = of('one', 'endpoint-state.ts');
 const answers = of('one', 'answer-knowledge.ts');
+const prefill = of('one', 'prefill.ts');
 const whole = of('whole', 'pool-attempt.ts');
 const past = of('past', 'endpoint-state.ts');
 const replicas = of('replicas', 'pools.ts');
@@ -33,7 +34,7 @@ export const ablations: readonly Ablation[] = [
   pool('attempts that fail count as time', 'if (success === 1)', 'if (true)'),
   pool('at most 10 tries', 'maxTries = 10', 'maxTries = Infinity'),
   pool('now and then as if none failed', 'if (success ** 3 > luck)', 'if (false)'),
-  poolState('the unmeasured count as the fastest', '() => state.fastest)', '() => undefined)'),
+  poolState('the unmeasured count as the fastest', '() => state.fastest }', '() => undefined }'),
   pick('work counts for more on a busy pool', 'Math.min(maxBusy, Math.max(0, busy))', '0'),
   pick('at most 0.9 busy', 'maxBusy = 0.9', 'maxBusy = 0.99'),
   pick('answers that become slower', 'slowerShare = 0.1', 'slowerShare = 0'),
@@ -55,13 +56,15 @@ export const ablations: readonly Ablation[] = [
   answers('the length of answers is learned', 'lengths.add(now, tokens);', ''),
   state(
     'the first measurement begins at the fastest',
-    'if (!state.isMeasured) state.prefill = createSpeed({ ...assumedPrefill, eachMs: speedOf(state).eachMs() });',
+    'if (!state.isMeasured) state.prefill = createPrefill({ ...assumedPrefill, eachMs }, state.evidence);',
     '',
   ),
+  prefill('endpoints that work on prompts at once', 'own.value() + pool.value() <= 0', 'true'),
+  prefill('what other endpoints work on at once', 'own.value() + pool.value()', '2 * own.value()'),
   whole(
     'answers that do not stream are measured',
-    'return measured(endpoint, work, Math.max(',
-    'return (() => false)(Math.max(',
+    'return measured(endpoint, { ...work, ms: Math.max(',
+    'return (() => false)({ ...work, ms: Math.max(',
   ),
   whole('also those that came before they were expected', '&& tookMs >= expectedMs', ''),
   {

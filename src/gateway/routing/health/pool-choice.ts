@@ -2,7 +2,7 @@ import type { AttemptEnd } from '../../core/health.ts';
 import type { EndpointPick, PoolPrompt } from '../../../core/pool-prompt.ts';
 import { ownerOf } from '../affinity.ts';
 import { type EndpointPool, pickPool } from '../pool/pool.ts';
-import type { PoolCandidate } from '../pool/pool-state.ts';
+import type { BegunInPool, PoolCandidate } from '../pool/pool-state.ts';
 
 /** The pool of a backend's endpoints, and how much this replica knows of the others. */
 export interface PoolView {
@@ -74,11 +74,11 @@ const outsidePools: AttemptInPool = {
 /** Begins an attempt in a pool. Undefined: the attempt is in no pool. */
 export function followInPool(
   ask: PoolAsk | undefined,
-  { name, stream, elapsed }: { readonly name: string; readonly stream: boolean; readonly elapsed: () => number },
+  { name, stream, isProbe, elapsed }: Omit<BegunInPool, 'prompt'> & { readonly elapsed: () => number },
 ): AttemptInPool {
   if (ask === undefined) return outsidePools;
   const { pool, prompt } = ask;
-  let attempt = pool.begin(elapsed(), { name, prompt, stream });
+  let attempt = pool.begin(elapsed(), { name, prompt, stream, isProbe });
   return {
     output: () => attempt.first(elapsed()),
     ended: (end) => {

@@ -128,7 +128,8 @@ function beginOn(state: RouteState, now: number, attempt: RouteAttempt): Attempt
   const { health, picked } = chosen;
   const record = health.begin(now, attemptOn(state, health, attempt));
   if (record === undefined) return undefined;
-  const inPool = followInPool(ask, { name: health.endpoint.name, stream, elapsed: state.elapsed });
+  const isProbe = health.probing(now);
+  const inPool = followInPool(ask, { name: health.endpoint.name, stream, isProbe, elapsed: state.elapsed });
   return followAttempt(state, { now, chosen: health, picked, record, inPool, attempt });
 }
 

@@ -1,7 +1,8 @@
 import { createDecayedMean } from '../../core/decayed-mean.ts';
 import type { OwnWork } from './endpoint-knowledge.ts';
 import { assumedPrefill, assumedTokens } from './endpoint-state.ts';
-import type { AssumedSpeed, Speed } from './speed.ts';
+import type { Prefill } from './prefill.ts';
+import type { AssumedSpeed } from './speed.ts';
 
 /** What the requests of this replica ask of the endpoints of a pool. */
 export interface PoolDemand {
@@ -37,7 +38,7 @@ export interface Demand {
   /** A request was refused. `share`: the part of it that would have come to this pool. */
   readonly refused: (now: number, share: number) => void;
   /** Remembers how fast endpoints are, also when they are gone. */
-  readonly learn: (speeds: readonly Speed[]) => void;
+  readonly learn: (speeds: readonly Pick<Prefill, 'msFor' | 'eachMs'>[]) => void;
   readonly read: (now: number, options: DemandOptions) => PoolDemand;
 }
 
@@ -61,7 +62,7 @@ export function createDemand(): Demand {
   /** The pace that was learned last. It stays when all endpoints are gone. */
   let pace: Pick<AssumedSpeed, 'minMs' | 'eachMs'> = assumedPrefill;
 
-  function learn(speeds: readonly Speed[]): void {
+  function learn(speeds: readonly Pick<Prefill, 'msFor' | 'eachMs'>[]): void {
     if (speeds.length === 0) return;
     pace = {
       minMs: meanOf(speeds.map(({ msFor }) => msFor(0))),

@@ -2,22 +2,22 @@ import type { EngineLoad } from '../../core/engine-load.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
 import type { EndpointReport } from '../../core/pool-report.ts';
-import type { AnswerKnowledge } from './answer-knowledge.ts';
 import {
-  aheadTokens,
   assumedTokens,
+  type CommonKnowledge,
   createEndpointState,
+  delayMs,
   firstMsOf,
   knownRequests,
   ownTokensOf,
   setOthers,
   settleUnseen,
-  speedOf,
   underWay,
+  waitedTokens,
 } from './endpoint-state.ts';
 import type { Outlook } from './pick.ts';
 import { beginAttempt, type PoolAttempt } from './pool-attempt.ts';
-import type { Speed } from './speed.ts';
+import type { Prefill } from './prefill.ts';
 
 /**
  * The knowledge of one endpoint, from the attempts that this replica has made there, from the reports of the others, and from the load that
@@ -45,7 +45,7 @@ export interface EndpointKnowledge {
   /** What this replica's own attempts ask of the endpoint now. */
   readonly work: (now: number) => OwnWork;
   /** Of prompts, by the tokens that are computed. Undefined: no first token has been measured. */
-  readonly speed: () => Speed | undefined;
+  readonly speed: () => Prefill | undefined;
 }
 
 export interface OutlookOptions {
@@ -65,21 +65,20 @@ export interface OwnWork {
   readonly firstMs: number | undefined;
 }
 
-/** `answers`: of all endpoints of the pool. `fastest`: the speed of the fastest one. Undefined: none has been measured. */
-export function createEndpointKnowledge(answers: AnswerKnowledge, fastest: () => Speed | undefined): EndpointKnowledge {
-  const state = createEndpointState(answers, fastest);
+export function createEndpointKnowledge(common: CommonKnowledge): EndpointKnowledge {
+  const state = createEndpointState(common);
   const { held, own, traffic } = state;
   return {
     outlook: (now, prompt, { isOwner, slowerEachMs }) => {
       settleUnseen(state, now);
       const heldTokens = isOwner ? (prompt.ends.at(-1) ?? 0) : held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, heldTokens);
-      const firstMs = firstMsOf(state, now, aheadTokens(state, now) + ownTokens);
+      const firstMs = firstMsOf(state, now, ownTokens);
       return {
         heldTokens,
         firstMs,
         errorMs: firstMs * state.prefill.spread(),
-        workMs: ownTokens * speedOf(state).eachMs(),
+        workMs: delayMs(state, ownTokens),
         slowerMs: underWay(state, now) * slowerEachMs,
         isUntried: state.isUntried,
       };
@@ -91,7 +90,7 @@ export function createEndpointKnowledge(answers: AnswerKnowledge, fastest: () =>
       settleUnseen(state, now);
       const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
       return {
-        firstMs: firstMsOf(state, now, aheadTokens(state, now) + ownTokens),
+        firstMs: firstMsOf(state, now, ownTokens),
         aloneMs: state.prefill.msFor(ownTokens),
       };
     },
@@ -110,17 +109,15 @@ export function createEndpointKnowledge(answers: AnswerKnowledge, fastest: () =>
       held.use(prompt);
       held.leave(prompt);
       state.isUntried = false;
-      return ownTokens * speedOf(state).eachMs();
+      return delayMs(state, ownTokens);
     },
     work: (now) => {
       settleUnseen(state, now);
       const [first] = state.uncomputed;
       return {
-        queuedTokens: own.aheadTokens - (first?.tokens ?? 0),
+        queuedTokens: waitedTokens(state, own.aheadTokens - (first?.tokens ?? 0)),
         underWay: own.underWay,
-        firstMs: state.isMeasured
-          ? firstMsOf(state, now, aheadTokens(state, now) + state.usualTokens.mean(now, assumedTokens))
-          : undefined,
+        firstMs: state.isMeasured ? firstMsOf(state, now, state.usualTokens.mean(now, assumedTokens)) : undefined,
       };
     },
     speed: () => (state.isMeasured ? state.prefill : undefined),

@@ -4,16 +4,21 @@ import { createDecayedMean, type DecayedMean } from '../../core/decayed-mean.ts'
 import { type AnswerKnowledge, recent } from './answer-knowledge.ts';
 import { createHeldBlocks, type HeldBlocks } from './held-blocks.ts';
 import { createOtherTraffic, type KnownRequests, type OtherTraffic } from './other-traffic.ts';
-import { createSpeed, type Speed } from './speed.ts';
+import { createPrefill, type Evidence, type FirstToken, type Prefill } from './prefill.ts';
+
+/** What is known of all endpoints of a pool together. */
+export interface CommonKnowledge {
+  readonly answers: AnswerKnowledge;
+  /** See `createPrefill`. */
+  readonly evidence: Evidence;
+  /** The speed of the fastest endpoint. Undefined: none has been measured. */
+  readonly fastest: () => Prefill | undefined;
+}
 
 /** What is known of one endpoint. */
-export interface EndpointState {
+export interface EndpointState extends CommonKnowledge {
   readonly held: HeldBlocks;
-  /** See `AnswerKnowledge`: of all endpoints of the pool. */
-  readonly answers: AnswerKnowledge;
-  /** The speed of the fastest endpoint. Undefined: none has been measured. */
-  readonly fastest: () => Speed | undefined;
-  prefill: Speed;
+  prefill: Prefill;
   readonly own: { aheadTokens: number; underWay: number };
   /** Attempts whose first token is not seen, in the order in which it is expected. */
   readonly unseen: UnseenPrompt[];
@@ -52,11 +57,10 @@ const overdueFactor = 3;
 export const assumedPrefill = { samples: 2, amount: 4000, eachMs: 0.1, minMs: 30, spread: 0.5 };
 export const assumedTokens = { value: 1000, weight: 1 };
 
-export const createEndpointState = (answers: AnswerKnowledge, fastest: () => Speed | undefined): EndpointState => ({
+export const createEndpointState = (common: CommonKnowledge): EndpointState => ({
+  ...common,
   held: createHeldBlocks(),
-  answers,
-  fastest,
-  prefill: createSpeed(assumedPrefill),
+  prefill: createPrefill(assumedPrefill, common.evidence),
   own: { aheadTokens: 0, underWay: 0 },
   unseen: [],
   waiting: new Set(),
@@ -121,19 +125,27 @@ export function setOthers(state: EndpointState, replica: string, work: EndpointW
  * Until an endpoint is measured, it counts as fast as the fastest one. If it counted as slower, it would get no requests, and would
  * never be measured.
  */
-export const speedOf = (state: EndpointState): Speed =>
+export const speedOf = (state: EndpointState): Prefill =>
   (state.isMeasured ? undefined : state.fastest()) ?? state.prefill;
 
 /** A first token has come. True: it came much sooner than was known. */
-export function measured(state: EndpointState, tokens: number, ms: number): boolean {
-  if (!state.isMeasured) state.prefill = createSpeed({ ...assumedPrefill, eachMs: speedOf(state).eachMs() });
+export function measured(state: EndpointState, sample: FirstToken): boolean {
+  const eachMs = speedOf(state).eachMs();
+  if (!state.isMeasured) state.prefill = createPrefill({ ...assumedPrefill, eachMs }, state.evidence);
   state.isMeasured = true;
-  return state.prefill.measured(tokens, ms);
+  return state.prefill.measured(sample);
 }
 
+/** Of tokens that others compute or wait for, those that a prompt waits for, too. */
+export const waitedTokens = (state: EndpointState, tokens: number): number => (speedOf(state).isQueue() ? tokens : 0);
+
+/** Time by which work on a prompt delays the prompts behind it, ms. */
+export const delayMs = (state: EndpointState, tokens: number): number =>
+  waitedTokens(state, tokens) * speedOf(state).eachMs();
+
 /** Expected time to a first token, ms. While the oldest stream is overdue, the endpoint counts as no faster than that. */
-export function firstMsOf(state: EndpointState, now: number, work: number): number {
-  const expectedMs = speedOf(state).msFor(work);
+export function firstMsOf(state: EndpointState, now: number, ownTokens: number): number {
+  const expectedMs = speedOf(state).msFor(ownTokens + waitedTokens(state, aheadTokens(state, now)));
   const oldest = state.waiting.values().next().value;
   if (oldest === undefined) return expectedMs;
   const waitedMs = now - oldest.begunAt;

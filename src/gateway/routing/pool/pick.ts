@@ -8,7 +8,7 @@ export interface Outlook {
   readonly firstMs: number;
   /** The usual error of that prediction, ms. */
   readonly errorMs: number;
-  /** Time for which the endpoint would work on the prompt, ms. */
+  /** Time by which work on the prompt would delay those behind it, ms. */
   readonly workMs: number;
   /** By how much the endpoint's answers and this answer would become slower together, ms. */
   readonly slowerMs: number;

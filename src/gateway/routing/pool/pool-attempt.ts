@@ -2,6 +2,7 @@ import type { PoolPrompt } from '../../../core/pool-prompt.ts';
 import {
   aheadTokens,
   computed,
+  delayMs,
   type EndpointState,
   measured,
   ownTokensOf,
@@ -9,14 +10,16 @@ import {
   speedOf,
   underWay,
   type UnseenPrompt,
+  waitedTokens,
   type WaitingStream,
 } from './endpoint-state.ts';
+import type { PromptTokens } from './prefill.ts';
 
 /** An attempt, as the knowledge of its endpoint follows it. */
 export interface PoolAttempt {
   /** Tokens of the prompt that the endpoint computes. */
   readonly tokens: number;
-  /** Expected time for which the endpoint works on the prompt, ms. */
+  /** Expected time by which the work on the prompt delays those behind it, ms. */
   readonly workMs: number;
   /** True: the first token came much sooner than was known of the endpoint. */
   readonly first: (now: number) => boolean;
@@ -35,8 +38,7 @@ interface AttemptState {
   readonly begunAt: number;
   /** Expected until the first token. */
   readonly expectedMs: number;
-  /** Tokens to compute until the first token, those ahead included. */
-  readonly work: number;
+  readonly work: PromptTokens;
   /** Attempts at the endpoint at the beginning, this one included. */
   readonly underWay: number;
   first: { readonly at: number; readonly underWay: number } | undefined;
@@ -52,13 +54,13 @@ export function beginAttempt(
   const { held, own } = endpoint;
   const expected = held.tokensOf(prompt);
   const ownTokens = ownTokensOf(prompt, expected);
-  const work = aheadTokens(endpoint, begunAt) + ownTokens;
+  const work: PromptTokens = { own: ownTokens, ahead: aheadTokens(endpoint, begunAt) };
   held.use(prompt);
   endpoint.usualTokens.add(begunAt, ownTokens);
   own.aheadTokens += ownTokens;
   own.underWay += 1;
   endpoint.isUntried = false;
-  const expectedMs = speedOf(endpoint).msFor(work);
+  const expectedMs = speedOf(endpoint).msFor(ownTokens + waitedTokens(endpoint, work.ahead));
   /** What the attempt still adds to the tokens ahead. */
   const mine: UnseenPrompt = { tokens: ownTokens, until: begunAt + expectedMs };
   const waits: WaitingStream = { begunAt, expectedMs };
@@ -81,13 +83,13 @@ export function beginAttempt(
   };
   return {
     tokens: ownTokens,
-    workMs: ownTokens * speedOf(endpoint).eachMs(),
+    workMs: delayMs(endpoint, ownTokens),
     first: (now) => {
       if (state.first !== undefined || state.isOver || !stream) return false;
       state.first = { at: now, underWay: underWay(endpoint, now) };
       endpoint.waiting.delete(waits);
       computed(endpoint, mine);
-      return measured(endpoint, work, now - begunAt);
+      return measured(endpoint, { ...work, ms: now - begunAt, isSeen: true });
     },
     cached: ({ promptTokens, cachedTokens }) => {
       if (promptTokens > 0) held.reported({ expected, actual: cachedTokens, scale: prompt.tokens / promptTokens });
@@ -124,5 +126,5 @@ function learn(
   const tookMs = now - begunAt;
   const restMs = answers.outputMs(tokens, beside);
   if (restMs > tookMs / 2 && tookMs >= expectedMs) return false;
-  return measured(endpoint, work, Math.max(tookMs - restMs, tookMs / 2));
+  return measured(endpoint, { ...work, ms: Math.max(tookMs - restMs, tookMs / 2), isSeen: false });
 }

@@ -5,7 +5,8 @@ import { assumedTokens } from './endpoint-state.ts';
 import type { Outlook } from './pick.ts';
 import type { PoolAttempt } from './pool-attempt.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
-import { fastestOf, type Speed } from './speed.ts';
+import { createEvidence, type Evidence, type Prefill } from './prefill.ts';
+import { fastestOf } from './speed.ts';
 
 /** What is known of the endpoints of a backend together. */
 export interface PoolState {
@@ -13,6 +14,7 @@ export interface PoolState {
   /** By the name of the endpoint. */
   readonly known: Map<string, PooledEndpoint>;
   readonly answers: AnswerKnowledge;
+  readonly evidence: Evidence;
   readonly demand: Demand;
   /** Time of work on prompts of all endpoints, at the moment `asOf`. Work counts for less, the longer ago it began. */
   workMs: number;
@@ -21,7 +23,7 @@ export interface PoolState {
   /** When the last attempt of this replica began. */
   begunAt: number;
   /** Found at each measurement, not for each pick: every endpoint that has not been measured asks for it. */
-  fastest: Speed | undefined;
+  fastest: Prefill | undefined;
 }
 
 /** Receives the changes of this replica's own work. */
@@ -37,7 +39,7 @@ interface PooledEndpoint {
   lastAt: number;
   /** When it last showed how fast it is. Undefined: it has not. */
   shownAt: number | undefined;
-  /** It was picked after a long time, and proved better than was known each time since then. Undefined: no. */
+  /** It was probed, or picked after a long time, and proved better than was known each time since then. Undefined: no. */
   explored: { readonly wasFailing: boolean } | undefined;
 }
 
@@ -62,6 +64,8 @@ export interface BegunInPool {
   readonly prompt: PoolPrompt;
   /** Whether the first token is seen. */
   readonly stream: boolean;
+  /** The attempt shows whether an ejected endpoint is well again. If it is, it gets further ones, because its record is too bad for the pick. */
+  readonly isProbe?: boolean | undefined;
 }
 
 export interface PoolSurvey {
@@ -93,6 +97,7 @@ export const createPoolState = (listener: PoolListener | undefined): PoolState =
   listener,
   known: new Map(),
   answers: createAnswerKnowledge(),
+  evidence: createEvidence(),
   demand: createDemand(),
   workMs: 0,
   asOf: 0,
@@ -104,7 +109,8 @@ export const createPoolState = (listener: PoolListener | undefined): PoolState =
 export function endpointOf(state: PoolState, name: string): PooledEndpoint {
   let endpoint = state.known.get(name);
   if (endpoint === undefined) {
-    const knowledge = createEndpointKnowledge(state.answers, () => state.fastest);
+    const { answers, evidence } = state;
+    const knowledge = createEndpointKnowledge({ answers, evidence, fastest: () => state.fastest });
     endpoint = { knowledge, lastAt: state.attempts, shownAt: undefined, explored: undefined };
     state.known.set(name, endpoint);
   }
@@ -151,7 +157,7 @@ export function settle(state: PoolState, now: number): void {
 }
 
 /** Of the measured endpoints. `names`: of these alone. */
-export const speedsOf = ({ known }: PoolState, names?: ReadonlySet<string>): readonly Speed[] =>
+export const speedsOf = ({ known }: PoolState, names?: ReadonlySet<string>): readonly Prefill[] =>
   [...known].flatMap(([name, { knowledge }]) => (names?.has(name) === false ? [] : (knowledge.speed() ?? [])));
 
 export function findFastest(state: PoolState): void {
@@ -159,11 +165,12 @@ export function findFastest(state: PoolState): void {
 }
 
 /** An attempt of this replica begins. */
-export function begin(state: PoolState, now: number, { name, prompt, stream }: BegunInPool): PoolAttempt {
+export function begin(state: PoolState, now: number, { name, prompt, stream, isProbe }: BegunInPool): PoolAttempt {
   settle(state, now);
   const { listener } = state;
   const endpoint = endpointOf(state, name);
   const attempt = endpoint.knowledge.begin(now, prompt, { stream });
+  if (isProbe === true) endpoint.explored = { wasFailing: true };
   state.workMs += attempt.workMs;
   state.demand.sent(now, attempt.tokens);
   began(state, endpoint);

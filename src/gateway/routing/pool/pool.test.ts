@@ -93,6 +93,26 @@ describe('a pool of endpoints', () => {
     expect(Math.min(...counts)).toBeGreaterThan(40 / 6);
   });
 
+  it.each([
+    ['stays', 'works on prompts at once', 'holder', () => 420],
+    ['leaves', 'works on one prompt after the other', 'sooner', (before: number) => 420 * (before + 1)],
+  ] as const)('%s with the holder of a beginning if it %s', (_, __, why, msAfter) => {
+    const { send, serve, wait, now } = begin();
+    for (let round = 0; round < 20; round += 1)
+      for (const name of names) {
+        const started = now();
+        const sent = [0, 1, 2].map((at) =>
+          send(promptOf(round * 10_000 + names.indexOf(name) * 1000 + at * 100, 16), [name]),
+        );
+        for (const [before, { attempt }] of sent.entries()) attempt.first(started + msAfter(before));
+        wait(5000);
+        for (const { attempt } of sent) attempt.completed(now(), 1);
+      }
+    const { name } = serve(promptOf(9_000_000, 20), 5020, ['a']);
+    for (let other = 0; other < 5; other += 1) send(promptOf(8_000_000 + other * 100, 16), [name]);
+    expect(send(promptOf(9_000_000, 21)).why).toBe(why);
+  });
+
   it('gives an endpoint that is three times as slow less work', () => {
     const { send, serve, wait } = begin({ a: 0.3, b: 0.1, c: 0.1 });
     for (let request = 0; request < 60; request += 1)
@@ -218,6 +238,34 @@ describe('a pool of endpoints', () => {
       attempt.completed(at + 2422, 100);
     }
     expect(onA).toBeGreaterThanOrEqual(10);
+  });
+
+  it.each([
+    ['asks', true],
+    ['leaves', false],
+  ])('%s an endpoint whose record is bad, after a probe: %s', (_, isProbe) => {
+    const { pool, serve, now } = begin();
+    for (let request = 0; request < 60; request += 1)
+      for (const name of names) serve(promptOf(request * 10_000 + names.indexOf(name) * 1000, 16), 4020, [name]);
+    const probe = pool.begin(now(), { name: 'a', prompt: promptOf(8_000_000, 16), stream: true, isProbe });
+    probe.first(now() + 422);
+    probe.completed(now() + 2422, 100);
+    // Its record improves by each attempt.
+    let successes = 1;
+    const picks = Array.from({ length: 20 }, (__, request) => {
+      const at = now() + 3000 + request * 5000;
+      const among = names.map((name) => ({ name, success: name === 'a' ? successes / (successes + 4) : 1 }));
+      const prompt = promptOf(9_000_000 + request * 100, 16);
+      const picked = pool.pick(at, { prompt, among, turn: 0.9 });
+      const name = names[picked?.index ?? 0] ?? 'a';
+      if (name === 'a') successes += 1;
+      const attempt = pool.begin(at, { name, prompt, stream: true });
+      attempt.first(at + 422);
+      attempt.completed(at + 2422, 100);
+      return name;
+    });
+    expect(picks.includes('a')).toBe(isProbe);
+    if (isProbe) expect(picks).not.toContain('b');
   });
 
   describe('whose engines report their load', () => {

@@ -104,7 +104,7 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
       sumXX = sumXX * share + amount * amount;
       sumY = sumY * share + bounded;
       sumXY = sumXY * share + amount * bounded;
-      errors = errors * share + Math.min(1, Math.abs(Math.log(Math.max(0.01, ms) / predicted))) ** 2;
+      errors = errors * share + errorOf(ms, predicted);
       line = fitted();
       spread = Math.sqrt(errors / count);
       return ms < predicted * surprising;
@@ -112,8 +112,12 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
   };
 }
 
+/** How wrong a prediction was: the square of a part of it, at most 1. */
+export const errorOf = (ms: number, predicted: number): number =>
+  Math.min(1, Math.abs(Math.log(Math.max(0.01, ms) / predicted))) ** 2;
+
 /** The one that takes least for this amount. Undefined: there is none. */
-export function fastestOf(speeds: readonly Speed[], amount: number): Speed | undefined {
+export function fastestOf<S extends Pick<Speed, 'msFor'>>(speeds: readonly S[], amount: number): S | undefined {
   const least = Math.min(...speeds.map(({ msFor }) => msFor(amount)));
   return speeds.find(({ msFor }) => msFor(amount) === least);
 }
