@@ -39,17 +39,9 @@ const textIn = (head: RequestHead, header: KeyHeader): string | undefined =>
   header === 'authorization' ? bearerText(head) : head.header(header)?.trim();
 
 /**
- * Returns the key in the first of these headers that has one. Undefined: no header has a key. Clients may send two headers, one
- * with another service's key: the first text that looks like a key of Weir counts.
+ * Returns the first text that looks like a key, or like a token. Undefined: no header has one. Clients may send two headers, one with
+ * another service's key.
  */
-function keyIn(
-  head: RequestHead,
-  keyHeaders: readonly KeyHeader[],
-  { looksLikeKey }: Pick<AuthenticateOptions, 'looksLikeKey'>,
-): string | undefined {
-  return firstIn(head, keyHeaders, looksLikeKey);
-}
-
 function firstIn(
   head: RequestHead,
   keyHeaders: readonly KeyHeader[],
@@ -68,7 +60,7 @@ function callerIn(
   keyHeaders: readonly KeyHeader[],
   options: AuthenticateOptions,
 ): (Pick<TokenCaller, 'hash'> & Partial<TokenCaller>) | undefined | Promise<TokenCaller | undefined> {
-  const key = keyIn(head, keyHeaders, options);
+  const key = firstIn(head, keyHeaders, options.looksLikeKey);
   if (key !== undefined) return { hash: options.hashKey(key) };
   const { tokens } = options;
   if (tokens === undefined) return undefined;
@@ -90,7 +82,7 @@ export function originOf(
   options: Pick<AuthenticateOptions, 'looksLikeKey' | 'hashKey' | 'sharedSecret'>,
 ): string | undefined {
   const value = head.header(portalSessionHeader);
-  const text = keyIn(head, keyHeaders, options) ?? bearerText(head);
+  const text = firstIn(head, keyHeaders, options.looksLikeKey) ?? bearerText(head);
   if (value === undefined || text === undefined) return head.address;
   return provenPortalSession(value, options.hashKey(text), options.sharedSecret()) ?? head.address;
 }

@@ -43,7 +43,7 @@ const identity = (over: Partial<Identity> = {}): Identity => ({
   ...over,
 });
 
-/** What waits has waited long enough. */
+/** Every wait ends at once. */
 const hurried: Pick<Clock, 'elapsed' | 'after'> = {
   elapsed: () => 0,
   after: (_, run) => {

@@ -27,8 +27,8 @@ export interface BootstrapOptions extends EdgeOptions {
 const grpcClientIdle = '86400s';
 
 /**
- * By default each thread wakes ten times a second to show that it runs, and a thread looks at it five times. Envoy only counts
- * the misses, and nobody reads them.
+ * By default each thread wakes ten times a second to show that it runs, and another thread checks it five times. Envoy only counts
+ * misses, and Weir does not read the counters.
  */
 const rareWatchdog = { miss_timeout: '10s', megamiss_timeout: '20s' };
 
