@@ -26,6 +26,7 @@ async function loadedBy(pattern: string, ...modules: readonly string[]): Promise
 /** OpenTelemetry's SDK. Its API is loaded in any case: prom-client asks it for the trace of an exemplar. */
 const sdk = '@opentelemetry/(?!api/)';
 const sql = '/kysely/';
+const kubernetesClient = '/@kubernetes/client-node/';
 const httpClient = '/node_modules/undici/';
 
 it('a service and its starter load nothing of the SDK before tracing is on', async () => {
@@ -37,6 +38,11 @@ it('a service and its starter load nothing of the SDK before tracing is on', asy
 it('the main thread of a service loads no SQL, which its other threads load', async () => {
   expect(await loadedBy(sql, 'serve.ts', 'service.ts', '../start/start.ts')).toBe(0);
   expect(await loadedBy(sql, '../../books/store/store-worker.ts')).toBeGreaterThan(100);
+});
+
+it('a service and its starter load no Kubernetes client before their catalog is in a cluster', async () => {
+  expect(await loadedBy(kubernetesClient, 'serve.ts', 'service.ts', '../start/start.ts')).toBe(0);
+  expect(await loadedBy(kubernetesClient, '../../control/reconcilers/kube-catalog.ts')).toBeGreaterThan(500);
 });
 
 it('a starter loads no HTTP client of its own, which a service loads', async () => {

@@ -1,8 +1,7 @@
 import { createIssuerReader, fetchJson, type FetchJson } from '../../gateway/egress/read-issuer.ts';
 import { type DependencyReport, joinReports } from '../../core/dependency-cause.ts';
 import { clusterIssuer, type Tokens } from '../../core/identity.ts';
-import { findAccess } from '../../control/kubernetes/access.ts';
-import { createKubeClient, type KubeClient } from '../../control/kubernetes/client.ts';
+import type { KubeClient } from '../../control/kubernetes/client.ts';
 import { reviewToken } from '../../control/kubernetes/review-token.ts';
 import { systemClock } from '../../process/clock.ts';
 import type { Settings } from '../../process/settings/settings.ts';
@@ -22,11 +21,16 @@ interface TokenServer {
 }
 
 /** The API server, if the catalog is in a cluster. It is asked when the first token of the cluster comes. */
-function tokenServer(
+async function tokenServer(
   { WEIR_KUBERNETES_NAMESPACE: namespace }: Settings,
   environment: Readonly<Record<string, string | undefined>>,
-): TokenServer | undefined {
+): Promise<TokenServer | undefined> {
   if (namespace === undefined) return undefined;
+  // The Kubernetes client is large, and a catalog in a folder does not need it.
+  const [{ findAccess }, { createKubeClient }] = await Promise.all([
+    import('../../control/kubernetes/access.ts'),
+    import('../../control/kubernetes/client.ts'),
+  ]);
   let client: KubeClient | undefined;
   const opened = (): KubeClient => (client ??= createKubeClient(findAccess(environment)));
   return {
@@ -54,7 +58,7 @@ export async function openTokens(
   if (settings.WEIR_IDENTITIES === 'off') return undefined;
   // CEL and the verification of signatures take a tenth of a second to load.
   const { createTokens } = await import('../../gateway/identity/tokens.ts');
-  const server = tokenServer(settings, environment);
+  const server = await tokenServer(settings, environment);
   const { store, close } = openAccountsThread(location, identityOperations, {
     name: 'weir-identities',
     silenceMs,
