@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { Credential } from '../../core/account.ts';
 import { connectStore } from './connect-store.ts';
 import type { StoreReply, StoreRequest } from './worker-message.ts';
@@ -84,6 +85,20 @@ it('learns of a stopped key from a database that stores nothing, and keeps the l
   reply({ kind: 'found', isBehind: true, found: [['unknown', credential('active')]] });
   reply({ kind: 'not-searched', hashes: ['unknown'], message: 'the database is down' });
   await expect(unknown).rejects.toThrow('could not reach its accounts');
+});
+
+it('counts what it settles and what others change, where the database reports all changes', async () => {
+  const { store, reply } = await rememberingStore('sqlite');
+  const before = store.changes() ?? NaN;
+  reply({ kind: 'confirmed' });
+  expect(store.changes()).toBe(before);
+  reply({ kind: 'changed' });
+  expect(store.changes()).toBe(before + 1);
+  void store.settle(sampleOutcome({ workspaceId: 'ws' }));
+  reply({ kind: 'settled', balances: [], spendings: [], faults: [] });
+  expect(store.changes()).toBe(before + 2);
+  const { store: onServer } = await rememberingStore('postgres');
+  expect(onServer.changes()).toBeUndefined();
 });
 
 it('reads a key again now and then if no change is reported', async () => {

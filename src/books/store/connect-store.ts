@@ -5,7 +5,7 @@ import { createReservationReport, type Reserved, reportReservedEveryMs } from '.
 import { newSecret } from '../accounts/shared-secret.ts';
 import type { DatabaseLocation } from '../databases/database.ts';
 import type { StoreTime } from '../databases/machine.ts';
-import { createCredentials, unavailable } from './credentials.ts';
+import { createCredentials, type Credentials, unavailable } from './credentials.ts';
 import { createRefusalCounter } from './refusal-counter.ts';
 import { createSettleQueue } from './settle-queue.ts';
 import type { StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
@@ -68,6 +68,11 @@ export interface OpenStore extends Store {
   readonly waiting: () => number;
   /** The current status, for gauges and readiness. */
   readonly status: () => StoreStatus;
+  /**
+   * The number of changes to accounts and of batches of settled rows that this process has made or seen. The same number means that
+   * none came in between, up to a second ago. Undefined: the database does not report all of them.
+   */
+  readonly changes: () => number | undefined;
   /** The limit of the journal, the retention, and the results of upkeep, for gauges. */
   readonly upkeep: () => StoreUpkeep;
   /**
@@ -101,6 +106,7 @@ export async function connectStore(
   const { isOpen } = life;
   let facts: StoreFacts = { status: statusAtStart, upkeep: { doneAt: undefined, failures: 0 }, secret: newSecret() };
   let stopReporting: CancelTimer = () => undefined;
+  const { count, changes } = createChanges(kind);
   const { queue, acknowledge } = createCommits({ post, time, onCommit: options.onCommit });
   const isDatabaseUp = (): boolean => facts.status.database === 'up';
   const ask = (hash: string): void => post({ kind: 'find', hashes: [hash] });
@@ -110,6 +116,7 @@ export async function connectStore(
   const refusals = createRefusalCounter(time, { isUp, write: (rows) => post({ kind: 'refused', rows }) });
 
   function take(reply: StoreReply): void {
+    count(reply);
     switch (reply.kind) {
       case 'ready':
         life.opened();
@@ -157,13 +164,11 @@ export async function connectStore(
     life.fail(reason);
   }
 
-  // PostgreSQL reports no confirmations, so its keys are read again in time also in quiet.
-  const waitMs = (): number => (kind === 'sqlite' && isQuiet() ? readInQuietMs : readAgainEveryMs);
-  const stopReading = every(time, waitMs, () => {
-    if (!isOpen()) return;
-    const hashes = credentials.takeOutdated();
-    if (hashes.length > 0) post({ kind: isDatabaseUp() ? 'find' : 'find-again', hashes });
-    else if (isDatabaseUp() && kind === 'postgres' && quietMs() >= lookEveryMs) post({ kind: 'look' });
+  const stopReading = readAgain(time, {
+    // PostgreSQL reports no confirmations, so its keys are read again in time also in quiet.
+    waitMs: () => (kind === 'sqlite' && isQuiet() ? readInQuietMs : readAgainEveryMs),
+    ...{ isOpen, isDatabaseUp, post, takeOutdated: credentials.takeOutdated },
+    isLookDue: () => kind === 'postgres' && quietMs() >= lookEveryMs,
   });
 
   await life.whenOpen();
@@ -171,8 +176,7 @@ export async function connectStore(
     findCredential: credentials.find,
     settle: queue.add,
     canSettle: () => isOpen() && facts.status.hasRoom && queue.size() < maxWaitingRows / 2,
-    waiting: queue.size,
-    status: () => facts.status,
+    ...{ waiting: queue.size, status: () => facts.status, changes },
     upkeep: () => ({ journalLimitBytes, retentionDays, upkeep: facts.upkeep }),
     secret: () => facts.secret,
     reportReserved: (reservedNow) => {
@@ -189,6 +193,38 @@ export async function connectStore(
       await life.whenEnded;
     },
   };
+}
+
+/** Counts the changes of the database that the store's thread reports. */
+function createChanges(kind: DatabaseLocation['kind']) {
+  let changes = 0;
+  return {
+    count: (reply: StoreReply): void => {
+      if (reply.kind === 'settled' || reply.kind === 'changed') changes += 1;
+    },
+    // PostgreSQL's notifications get lost in some poolers.
+    changes: (): number | undefined => (kind === 'sqlite' ? changes : undefined),
+  };
+}
+
+interface ReadAgainOptions extends Pick<Credentials, 'takeOutdated'> {
+  readonly waitMs: () => number;
+  readonly isOpen: () => boolean;
+  readonly isDatabaseUp: () => boolean;
+  /** Whether a query is due that only checks that the database answers. */
+  readonly isLookDue: () => boolean;
+  readonly post: (request: StoreRequest) => void;
+}
+
+/** Asks for outdated keys again and again, until it is stopped. */
+function readAgain(time: StoreTime, options: ReadAgainOptions): CancelTimer {
+  const { waitMs, isOpen, isDatabaseUp, isLookDue, takeOutdated, post } = options;
+  return every(time, waitMs, () => {
+    if (!isOpen()) return;
+    const hashes = takeOutdated();
+    if (hashes.length > 0) post({ kind: isDatabaseUp() ? 'find' : 'find-again', hashes });
+    else if (isDatabaseUp() && isLookDue()) post({ kind: 'look' });
+  });
 }
 
 /** Reports what is reserved as often as it is due, until it is stopped. */

@@ -13,6 +13,8 @@ export interface AlertStore {
 interface AlertParts {
   readonly store: AlertStore;
   readonly clock: Pick<Clock, 'now' | 'after'>;
+  /** Grows when the database has changed, which may have reached a threshold. Undefined: it may have changed at any time. */
+  readonly changes: () => number | undefined;
   /** Resolves with the problem if the receiver did not accept the message; never rejects. Undefined: no webhook is set. */
   readonly send: ((alert: ClaimedAlert) => Promise<string | undefined>) | undefined;
   readonly log: (about: { readonly problem: string }, message: string) => void;
@@ -35,10 +37,12 @@ export interface Alerts {
  * Looks for reached thresholds and delivers webhooks, on every replica: the database decides which of them records a
  * threshold and which delivers a message. `close` waits for the messages under way.
  */
-export function startAlerts({ store, clock, send, log }: AlertParts): Alerts {
+export function startAlerts({ store, clock, changes, send, log }: AlertParts): Alerts {
   const phase = { isOver: false };
   const counts = { delivered: 0, failed: 0, failedTries: 0, waiting: 0 };
   const underWay = new Set<Promise<void>>();
+  /** The changes at the last look. */
+  let looked: number | undefined;
 
   /** Never rejects. */
   function step(what: string, work: () => Promise<void>): () => Promise<void> {
@@ -51,7 +55,11 @@ export function startAlerts({ store, clock, send, log }: AlertParts): Alerts {
   }
 
   const look = step('thresholds could not be looked up, and are looked up again', async () => {
+    const seen = changes();
+    // A thread that has nothing to look for ends after a while, and gives its memory back.
+    if (seen !== undefined && seen === looked) return;
     await store.recordReached({ deliver: send !== undefined }, clock.now());
+    looked = seen;
   });
 
   const claim = (): Promise<ClaimedAlert | undefined> => store.claimAlert({ leaseMs }, clock.now());

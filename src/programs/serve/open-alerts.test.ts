@@ -101,7 +101,9 @@ async function openServices(count: number) {
     };
     const problems: string[] = [];
     const log = ({ problem }: { readonly problem: string }): number => problems.push(problem);
-    const { close, deliveries } = startAlerts({ store, clock, send: counted('send', sender.send), log });
+    const { close, deliveries } = startAlerts({
+      ...{ store, clock, changes: () => undefined, send: counted('send', sender.send), log },
+    });
     const closeAll = async (): Promise<void> => {
       await close();
       await thread.close();

@@ -6,6 +6,7 @@ import { maxSecretBytes, readBoundedFile } from '../../process/bounded-file.ts';
 import { backgroundClock } from '../../process/clock.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { databaseLocation } from '../../books/databases/database-location.ts';
+import type { OpenStore } from '../../books/store/connect-store.ts';
 import type { AccountOperations } from '../../books/store/account-operations.ts';
 import { alertOperations } from '../../books/store/operation-names.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
@@ -13,7 +14,7 @@ import { openAccountsThread } from '../../books/store/accounts-thread.ts';
 import type { ProgramSurroundings } from '../command-line/run-program.ts';
 
 const silenceMs = 60_000;
-const idleMs = 10 * 60_000;
+const idleMs = 60_000;
 
 interface OpenAlerts extends Alerts {
   /** The database, in the thread of the alerts. */
@@ -27,7 +28,7 @@ interface OpenAlerts extends Alerts {
 export async function openAlerts(
   settings: Settings,
   { log }: ProgramSurroundings['programLog'],
-  report: DependencyReport,
+  { report, changes }: { readonly report: DependencyReport } & Pick<OpenStore, 'changes'>,
 ): Promise<OpenAlerts> {
   const { WEIR_WEBHOOK_URL: url, WEIR_WEBHOOK_SECRET_FILE: file, WEIR_DATABASE_URL: database } = settings;
   const sender = url === undefined ? undefined : createWebhookSender({ ...(await checkedTarget(url, file)), report });
@@ -38,6 +39,7 @@ export async function openAlerts(
   const alerts = startAlerts({
     store,
     clock: backgroundClock,
+    changes,
     send: sender?.send,
     log: (...record) => partLog.warn(...record),
   });

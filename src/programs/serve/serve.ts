@@ -8,6 +8,7 @@ import { startWorker } from '../../process/worker-thread.ts';
 import { readSettings } from '../../process/settings/read-settings.ts';
 import { type Settings, settingsSchema } from '../../process/settings/settings.ts';
 import { settingsHelp } from '../../process/settings/settings-help.ts';
+import type { OpenStore } from '../../books/store/connect-store.ts';
 import { startStoreThread } from '../../books/store/open-store.ts';
 import { readFlags, withFlags } from '../command-line/flags.ts';
 import type { ProgramLog } from '../command-line/program-log.ts';
@@ -44,10 +45,15 @@ export function run(argv: readonly string[]): Promise<number> {
       makeDataFolder(settings.WEIR_DATA);
       const [{ openAlerts }, { startService }] = await loading;
       const dependencies = watchDependencies();
-      const alerts = await openAlerts(settings, surroundings.programLog, dependencies.of('webhook'));
+      let changes: OpenStore['changes'] = () => undefined;
+      const alerts = await openAlerts(settings, surroundings.programLog, {
+        report: dependencies.of('webhook'),
+        changes: () => changes(),
+      });
       const service = await startService(settings, {
         ...{ ...surroundings, number, storeThread, webhooks: alerts.deliveries, dependencies },
       });
+      changes = service.changes;
       for (const flag of flagsOfService) setFlagsFromString(flag);
       const stopPrices = recordsPrices
         ? await recordPrices(service, { ...surroundings.programLog, ...alerts })

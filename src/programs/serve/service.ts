@@ -34,6 +34,7 @@ import { openServicePipeline } from './service-pipeline.ts';
 import { measureRoutes } from './measured-routes.ts';
 import type { OpenPools } from './open-pools.ts';
 import { startReaders } from './request-readers.ts';
+import type { OpenStore } from '../../books/store/connect-store.ts';
 import { openServiceStore } from './service-store.ts';
 import { openTokens } from './open-tokens.ts';
 import { openWebSearch } from './web-search.ts';
@@ -44,7 +45,7 @@ import { readTracingSettings } from '../../process/settings/read-settings.ts';
 /** Longest wait for the last spans. */
 const lastSpansMs = 3_000;
 
-interface RunningService extends RunningProgram {
+interface RunningService extends RunningProgram, Pick<OpenStore, 'changes'> {
   /** The models of the catalog that is served. */
   readonly models: () => Snapshot['models'];
   /** Finishes what is open, and stops everything. */
@@ -150,7 +151,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     threads.close();
   };
   const models = (): Snapshot['models'] => catalog.snapshots.current().models;
-  return { isIdle: () => extproc.open() === 0, lingers: () => lingers, close, models };
+  return { isIdle: () => extproc.open() === 0, lingers: () => lingers, changes: store.changes, close, models };
 }
 
 /** Opens the catalog, whose snapshots the parts of the service follow. */

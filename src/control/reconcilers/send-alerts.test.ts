@@ -1,0 +1,62 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { startAlerts } from './send-alerts.ts';
+
+/** The alerts of a service without a webhook, and when they look for thresholds. */
+function sampleAlerts(changes: () => number | undefined) {
+  const clock = createFakeClock();
+  const failing = { isFailing: false };
+  let looks = 0;
+  const unused = () => Promise.reject(new Error('there is no webhook'));
+  const alerts = startAlerts({
+    store: {
+      recordReached: async () => {
+        looks += 1;
+        if (failing.isFailing) throw new Error('the database is down');
+        return 0;
+      },
+      ...{ claimAlert: unused, finishAlert: unused, countWaiting: unused },
+    },
+    ...{ clock, changes, send: undefined, log: () => undefined },
+  });
+  return {
+    failing,
+    close: alerts.close,
+    /** The looks for thresholds in a minute. */
+    looksInMinute: async (): Promise<number> => {
+      const before = looks;
+      for (let step = 0; step < 6; step += 1) {
+        clock.advance(10_000);
+        // The next look is due ten seconds after the end of this one.
+        await nextTurn();
+      }
+      return looks - before;
+    },
+  };
+}
+
+it('looks for thresholds once after each change of the database', async () => {
+  let changes = 1;
+  const { looksInMinute, close } = sampleAlerts(() => changes);
+  expect(await looksInMinute()).toBe(1);
+  expect(await looksInMinute()).toBe(0);
+  changes = 2;
+  expect(await looksInMinute()).toBe(1);
+  await close();
+});
+
+it('looks every ten seconds if the database may have changed at any time', async () => {
+  const { looksInMinute, close } = sampleAlerts(() => undefined);
+  expect(await looksInMinute()).toBe(6);
+  await close();
+});
+
+it('looks again until a look after the change has succeeded', async () => {
+  const { looksInMinute, failing, close } = sampleAlerts(() => 1);
+  failing.isFailing = true;
+  expect(await looksInMinute()).toBe(6);
+  failing.isFailing = false;
+  expect(await looksInMinute()).toBe(1);
+  await close();
+});
