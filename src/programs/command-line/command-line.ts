@@ -1,5 +1,3 @@
-import { Command, CommanderError } from 'commander';
-import manifest from '../../../package.json' with { type: 'json' };
 import { surviveShortages } from '../../process/shortages.ts';
 import { commandGroups } from './command-groups.ts';
 import { complaint } from './complaint.ts';
@@ -7,37 +5,22 @@ import { printError } from './print.ts';
 
 /** Runs one command line in this process. `process.exitCode` is 0 or absent, 1 when the command failed, 2 when it was not understood. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
-  const chosen = commandGroups.find((group) => group.name === argv[0]);
+  const load = commandGroups.find((group) => group.name === argv[0])?.load;
+  if (load?.kind !== 'program') {
+    // Programs do not need the parser of commands, and each of them would keep it in memory.
+    const { runCommand } = await import('./run-command.ts');
+    return runCommand(argv);
+  }
+  // Every program that keeps running starts here. Commands do not survive a shortage: they would end without a result.
+  const endSurvival = surviveShortages(printNewShortages());
   try {
-    if (chosen?.load.kind === 'program') {
-      // Every program that keeps running starts here. Commands do not survive a shortage: they would end without a result.
-      const endSurvival = surviveShortages(printNewShortages());
-      try {
-        const run = await chosen.load.run();
-        process.exitCode = await run(argv.slice(1));
-      } finally {
-        endSurvival();
-      }
-      return;
-    }
-    if (!process.stdout.listeners('error').includes(ignoreBrokenPipe)) process.stdout.on('error', ignoreBrokenPipe);
-    const program = new Command('weir')
-      .description(manifest.description)
-      .version(manifest.version)
-      .exitOverride()
-      // The error is printed once, below, in the requested form.
-      .configureOutput({ outputError: () => {} });
-    for (const group of commandGroups) {
-      if (group !== chosen) program.command(group.name).description(group.summary);
-      else if (group.load.kind === 'commands') (await group.load.register())(program);
-    }
-    await program.parseAsync(argv, { from: 'user' });
+    const run = await load.run();
+    process.exitCode = await run(argv.slice(1));
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return;
-    process.exitCode = error instanceof CommanderError ? 2 : 1;
-    // With this code, commander has printed the help of a group that was given without a command.
-    if (error instanceof CommanderError && error.code === 'commander.help') return;
+    process.exitCode = 1;
     printError(complaint(error, argv.includes('--json') ? 'json' : 'text'));
+  } finally {
+    endSurvival();
   }
 }
 
@@ -49,9 +32,4 @@ function printNewShortages(): (error: Error) => void {
     printed = message;
     printError(`weir: the system has nothing left for this process: ${message}\n`);
   };
-}
-
-/** If a reader such as `head` has seen enough, the command has not failed. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }

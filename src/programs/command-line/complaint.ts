@@ -1,4 +1,3 @@
-import { CommanderError } from 'commander';
 import { refusalCodeOf } from '../../books/core/operator-refusals.ts';
 import { messageOf } from '../../core/failure.ts';
 
@@ -8,6 +7,10 @@ export function complaint(error: unknown, form: 'json' | 'text' | 'lines'): stri
   if (form === 'lines') return `weir: ${message}\n`;
   const sentence = message.replaceAll('\n', ' ');
   if (form === 'text') return `weir: ${sentence}\n`;
-  const code = error instanceof CommanderError ? 'command_malformed' : refusalCodeOf(error);
+  const code = isOfParser(error) ? 'command_malformed' : refusalCodeOf(error);
   return `${JSON.stringify({ error: sentence, code })}\n`;
 }
+
+/** Whether the parser of commands has thrown an error. Programs print complaints, too, and load no parser. */
+const isOfParser = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && String(error.code).startsWith('commander.');

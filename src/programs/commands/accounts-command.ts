@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { Accounts } from '../../books/store/open-accounts.ts';
 import type { Authorship } from '../../books/core/administration.ts';
 import { userName } from '../../process/user-name.ts';
@@ -54,7 +54,9 @@ export function databaseCommand<Options extends object>(
     .option('--data <dir>', 'folder of the SQLite database (default: the database of WEIR_DATABASE_URL, else .weir)')
     .option('--json', 'print JSON, errors too')
     .addOption(
-      new Option('-o, --output <form>', 'wide: all columns, also those for which 80 are too few').choices(['wide']),
+      command
+        .createOption('-o, --output <form>', 'wide: all columns, also those for which 80 are too few')
+        .choices(['wide']),
     )
     .action(async () => {
       const options = command.opts<CommonOptions & Options>();

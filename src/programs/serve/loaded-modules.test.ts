@@ -45,6 +45,14 @@ it('a service and its starter load no Kubernetes client before their catalog is 
   expect(await loadedBy(kubernetesClient, '../../control/reconcilers/kube-catalog.ts')).toBeGreaterThan(500);
 });
 
+it('a program loads no parser of commands, no provider of web searches and no installer before it needs them', async () => {
+  const unused = '/commander/|/web-search/providers/|/yauzl/';
+  const programs = ['../command-line/command-line.ts', 'serve.ts', 'service.ts', '../start/start.ts'];
+  expect(await loadedBy(unused, ...programs, '../local/install-envoy.ts')).toBe(0);
+  const needed = ['../command-line/run-command.ts', '../local/install-program.ts'];
+  expect(await loadedBy(unused, ...needed, '../../gateway/web-search/providers/open-search.ts')).toBeGreaterThan(5);
+});
+
 it('a starter loads no HTTP client of its own, which a service loads', async () => {
   expect(await loadedBy(httpClient, '../start/start.ts')).toBe(0);
   expect(await loadedBy(httpClient, 'service.ts')).toBeGreaterThan(50);

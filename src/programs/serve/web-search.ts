@@ -3,14 +3,15 @@ import type { DependencyReport } from '../../core/dependency-cause.ts';
 import type { Upstream } from '../../gateway/core/upstream.ts';
 import { systemClock } from '../../process/clock.ts';
 import type { Settings } from '../../process/settings/settings.ts';
-import { openSearch } from '../../gateway/web-search/providers/open-search.ts';
 import { openSeal } from '../../gateway/web-search/seal/seal.ts';
+
+const loadProviders = () => import('../../gateway/web-search/providers/open-search.ts');
 
 /** Opens the provider and the seal. Without a provider, results that were sealed earlier can still be opened. Reasoning is sealed in the same way. */
 export async function openWebSearch(settings: Settings, upstream: Upstream, report: DependencyReport) {
   const { WEIR_WEB_SEARCH: provider, WEIR_WEB_SEARCH_PRICE: price } = settings;
   const options = { upstream, clock: systemClock, report };
-  const found = provider === undefined ? undefined : await openSearch(provider, options);
+  const found = provider === undefined ? undefined : await (await loadProviders()).openSearch(provider, options);
   const sealing = sealFiles(settings);
   const search = sealing && {
     seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }),
