@@ -7,6 +7,7 @@ import type { Announcement, CatalogObject, KubeObject } from '../../core/catalog
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import { createAnnouncementsFile } from '../manifests/announcements-file.ts';
+import { parseManifest } from '../manifests/parse.ts';
 import { startManifestParser } from '../manifests/parse-in-worker.ts';
 import { openManifests } from '../manifests/watch.ts';
 import { createSlices } from '../../process/turns.ts';
@@ -15,6 +16,12 @@ import type { Settings } from '../../process/settings/settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { type FolderAccounts, followFolderAccounts } from './folder-accounts.ts';
 import type { CatalogReading } from './follow-catalog.ts';
+
+/**
+ * Characters of the first reading that are parsed on the main thread. No requests wait for it yet, and starting the parser's thread
+ * takes longer than parsing them.
+ */
+const maxCharactersHere = 32 * 1024;
 
 /** Opens the catalog in the folder that the settings name. */
 export async function openManifestFolder(settings: Settings, options: CatalogSourceOptions): Promise<CatalogSource> {
@@ -27,6 +34,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     accounts?.changed();
   };
   const parser = startManifestParser({ startThread });
+  let charactersHere = maxCharactersHere;
   const inSlices = createSlices();
   const { first, announced, close } = await openManifestCatalog({
     clock,
@@ -38,7 +46,8 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
         onChange: changed,
         check: checkObject,
         parse: async (file, text) => {
-          const entries = await parser.parse(file, text);
+          charactersHere -= text.length;
+          const entries = charactersHere < 0 ? await parser.parse(file, text) : parseManifest(file, text);
           // The folder checks a whole file in one turn of the event loop. Results are remembered, so checking in slices
           // here keeps that turn short.
           await inSlices(entries, (entry) => entry.kind === 'object' && checkObject(entry.object));
@@ -50,6 +59,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
       log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
     onError: (error) => log.error({ error: messageOf(error) }, 'the announced retirements of models cannot be written'),
   });
+  charactersHere = 0;
   return {
     first,
     join: ({ accounts: parts }) => {

@@ -117,6 +117,9 @@ async function runUntilStopped(
   const listening = Promise.withResolvers<void>();
   const opsPorts = Promise.withResolvers<readonly number[]>();
   const stopped = untilAborted(stop);
+  // What the greeting needs is found while the services start.
+  const probing = declared && probeEngines(declared, stop);
+  const accounts = options.demo ? undefined : import('../local/demo-account.ts');
   const ops = Promise.race([opsPorts.promise, stopped]).then((ports) => opsOrigins(ports ?? [], settings));
   const [, portal] = await Promise.all([
     startServices(
@@ -142,12 +145,13 @@ async function runUntilStopped(
   stack.defer(() => drainEdge(admin, { now, report }));
   if (stop.aborted) return;
 
-  const probed = await findModels(declared, { baseUrl, expectSome, stop });
+  const probed = await findModels(declared, { baseUrl, expectSome, stop, probe: await probing });
   if (stop.aborted) return;
   stack.defer(leaveOpsAddress(data, { program: 'gateway', origin }));
   const { dataFlag } = options;
   const opsUrls = (await ops).map((url) => `${url}/metrics`);
-  const workspace = key === undefined ? await workspaceFor(options) : undefined;
+  // A workspace of an earlier start, whose commands would fail if they made it again.
+  const workspace = await (await accounts)?.usableWorkspace(options.database);
   const greeting = { ...probed, baseUrl, opsUrls, portal, key, workspace, catalog, logs: folders.logs, dataFlag };
   const others = source.kind === 'demo' ? serveCommands(search.found(), { argv, env: process.env, baseUrl }) : [];
   search.end();
@@ -159,16 +163,26 @@ async function runUntilStopped(
   report('Ending …');
 }
 
-/**
- * The models to show: those that callers see, and those whose engine cannot serve them. A client for engines is loaded only
- * if there are declared ones; the demo engine has already answered.
- */
+type DeclaredModels = NonNullable<FoundCatalog['models']>;
+
+/** Asks the engines of declared models. Only then a client for engines is loaded; the demo engine has already answered. */
+async function probeEngines(declared: DeclaredModels, stop: AbortSignal): Promise<FirstProbe> {
+  const { firstProbe } = await import('../local/answering-model.ts');
+  return firstProbe([...declared.keys()], declared, stop);
+}
+
+interface FindOptions {
+  readonly baseUrl: string;
+  readonly expectSome: boolean;
+  readonly stop: AbortSignal;
+  readonly probe: FirstProbe | undefined;
+}
+
+/** The models to show: those that callers see, and those whose engine cannot serve them. */
 async function findModels(
-  declared: FoundCatalog['models'],
-  { baseUrl, expectSome, stop }: { readonly baseUrl: string; readonly expectSome: boolean; readonly stop: AbortSignal },
+  declared: DeclaredModels | undefined,
+  { baseUrl, expectSome, stop, probe }: FindOptions,
 ): Promise<FirstProbe & { readonly models: readonly string[] }> {
-  const probe =
-    declared && (await (await import('../local/answering-model.ts')).firstProbe([...declared.keys()], declared, stop));
   const faults = probe?.faults ?? new Map<string, string>();
   // A model whose engine refuses the key will not be listed.
   const isWaiting = expectSome && (declared === undefined || [...declared.keys()].some((id) => !faults.has(id)));
@@ -182,12 +196,6 @@ async function findModels(
 async function demoKey({ data, database }: StartOptions): Promise<string> {
   const { prepareDemoAccount } = await import('../local/demo-account.ts');
   return prepareDemoAccount({ data, database, by: byOperator(), report });
-}
-
-/** A workspace of an earlier start, whose commands would fail if they made it again. */
-async function workspaceFor({ database }: StartOptions): Promise<string | undefined> {
-  const { usableWorkspace } = await import('../local/demo-account.ts');
-  return usableWorkspace(database);
 }
 
 /** Starts the demo engine, whose manifests name its port. */
