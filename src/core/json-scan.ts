@@ -6,12 +6,7 @@ export interface JsonLimits {
 }
 
 /** Follows a JSON text that arrives in pieces of any size, without parsing it. */
-export interface JsonScan {
-  /** Scans the next piece. Returns false once the text has passed a limit. */
-  readonly push: (text: string) => boolean;
-  /** Whether the first object or list has ended, so that only white space can follow. */
-  readonly isOver: () => boolean;
-}
+export type JsonScan = ReturnType<typeof createJsonScan>;
 
 const unlimited: JsonLimits = { maxDepth: Infinity, maxValues: Infinity };
 
@@ -29,7 +24,7 @@ const closeBracket = 0x5d;
  * of text 0.1 s. The scan looks only at brackets, commas and quotes. Text that is not JSON may pass, or seem to end
  * anywhere; parsing it is cheap.
  */
-export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited): JsonScan {
+export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited) {
   let depth = 0;
   let values = 0;
   let inString = false;
@@ -73,8 +68,10 @@ export function createJsonScan({ maxDepth, maxValues }: JsonLimits = unlimited):
   }
 
   return {
-    isOver: () => isOver,
-    push: (text) => {
+    /** Whether the first object or list has ended, so that only white space can follow. */
+    isOver: (): boolean => isOver,
+    /** Scans the next piece. Returns false once the text has passed a limit. */
+    push: (text: string): boolean => {
       for (let at = 0; isWithin && at < text.length;) {
         if (inString) at = skipString(text, at);
         else {

@@ -29,20 +29,7 @@ export interface PublishedEvent {
   readonly about: EventSubject;
 }
 
-export interface EventHub {
-  /** Opens a stream of server-sent events. It ends with the session, or when the reader closes it. */
-  readonly open: (reader: Reader, first: readonly PublishedEvent[]) => Readable;
-  /** Sends events to all readers, in this order. */
-  readonly publish: (events: readonly PublishedEvent[]) => void;
-  /** Gives the streams of a session the roles that it has now. */
-  readonly renewSession: (session: Session) => void;
-  /** Ends the streams of a session. */
-  readonly endSession: (hash: string) => void;
-  /** The sessions with open streams. */
-  readonly sessions: () => ReadonlySet<string>;
-  readonly readers: () => number;
-  readonly close: () => void;
-}
+export type EventHub = ReturnType<typeof createEventHub>;
 
 /** Most streams of one session, and of one person. One more stream ends the oldest. */
 const maxOfSession = 8;
@@ -59,7 +46,7 @@ interface OpenReader extends Omit<Reader, 'expiresAt'> {
   missed: number;
 }
 
-export function createEventHub(clock: Clock): EventHub {
+export function createEventHub(clock: Clock) {
   const open = new Set<OpenReader>();
   const cancel = every(clock, heartbeatMs, () => {
     endExpired();
@@ -110,7 +97,8 @@ export function createEventHub(clock: Clock): EventHub {
   }
 
   return {
-    open: (reader, first) => {
+    /** Opens a stream of server-sent events. It ends with the session, or when the reader closes it. */
+    open: (reader: Reader, first: readonly PublishedEvent[]): Readable => {
       makeRoom(reader);
       const stream = new Readable({
         // Reports missed events as soon as the reader has caught up, also when no event follows.
@@ -130,23 +118,27 @@ export function createEventHub(clock: Clock): EventHub {
       send(opened, first);
       return stream;
     },
-    publish: (events) => {
+    /** Sends events to all readers, in this order. */
+    publish: (events: readonly PublishedEvent[]): void => {
       endExpired();
       for (const reader of open) send(reader, events);
     },
-    renewSession: (session) => {
+    /** Gives the streams of a session the roles that it has now. */
+    renewSession: (session: Session): void => {
       for (const reader of open) {
         if (reader.sessionHash !== session.hash) continue;
         reader.expiresAt = session.expiresAt;
         reader.renew(session);
       }
     },
-    endSession: (hash) => {
+    /** Ends the streams of a session. */
+    endSession: (hash: string): void => {
       for (const reader of open) if (reader.sessionHash === hash) end(reader, 'session', sessionEnded);
     },
-    sessions: () => new Set([...open].flatMap(({ sessionHash }) => sessionHash ?? [])),
-    readers: () => open.size,
-    close: () => {
+    /** The sessions with open streams. */
+    sessions: (): ReadonlySet<string> => new Set([...open].flatMap(({ sessionHash }) => sessionHash ?? [])),
+    readers: (): number => open.size,
+    close: (): void => {
       cancel();
       for (const reader of open) end(reader, 'portal', 'The portal is ending.');
     },

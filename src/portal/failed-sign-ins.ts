@@ -6,13 +6,9 @@ const tolerated = 30;
 const remembered = 10_000;
 
 /** Counts failed sign-ins per address; a /64 of IPv6 is one address. Successful ones are not counted. */
-export interface FailedSignIns {
-  /** Seconds until the address may fail again. Undefined: it may fail now. */
-  readonly blockedFor: (address: string) => number | undefined;
-  readonly failed: (address: string) => void;
-}
+export type FailedSignIns = ReturnType<typeof createFailedSignIns>;
 
-export function createFailedSignIns(now: () => number): FailedSignIns {
+export function createFailedSignIns(now: () => number) {
   const failures = new Map<string, { readonly since: number; readonly count: number }>();
 
   function current(name: string): { readonly since: number; readonly count: number } | undefined {
@@ -21,12 +17,13 @@ export function createFailedSignIns(now: () => number): FailedSignIns {
   }
 
   return {
-    blockedFor: (address) => {
+    /** Seconds until the address may fail again. Undefined: it may fail now. */
+    blockedFor: (address: string): number | undefined => {
       const entry = current(networkOf(address));
       if (entry === undefined || entry.count < tolerated) return undefined;
       return Math.max(1, Math.ceil((entry.since + windowMs - now()) / 1000));
     },
-    failed: (address) => {
+    failed: (address: string): void => {
       const name = networkOf(address);
       const { since, count } = current(name) ?? { since: now(), count: 0 };
       failures.delete(name);

@@ -8,14 +8,10 @@ interface GatewayCall {
 }
 
 /** The portal's calls of the gateway, as a client makes them. */
-export interface GatewayCalls {
-  /** POSTs a chat completion. The answer may take any time. Rejects if the gateway does not answer. */
-  readonly chat: (call: GatewayCall) => ReturnType<typeof request>;
-  readonly close: () => Promise<void>;
-}
+export type GatewayCalls = ReturnType<typeof openGatewayCalls>;
 
 /** `gatewayUrl`: with `/v1`. */
-export function openGatewayCalls(gatewayUrl: string): GatewayCalls {
+export function openGatewayCalls(gatewayUrl: string) {
   const dispatcher = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -23,7 +19,9 @@ export function openGatewayCalls(gatewayUrl: string): GatewayCalls {
     connect: { rejectUnauthorized: !isLoopback(URL.parse(gatewayUrl)?.hostname ?? '') },
   });
   return {
-    chat: (call) => request(`${gatewayUrl}/chat/completions`, { method: 'POST', dispatcher, ...call }),
-    close: () => dispatcher.destroy(),
+    /** POSTs a chat completion. The answer may take any time. Rejects if the gateway does not answer. */
+    chat: (call: GatewayCall): ReturnType<typeof request> =>
+      request(`${gatewayUrl}/chat/completions`, { method: 'POST', dispatcher, ...call }),
+    close: (): Promise<void> => dispatcher.destroy(),
   };
 }

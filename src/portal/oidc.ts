@@ -76,20 +76,10 @@ export class OidcError extends Error {
 }
 
 /** Sign-in with OpenID Connect: the authorization code flow with PKCE, state and nonce (OpenID Connect Core 1.0, section 3.1). */
-export interface OidcSignIn {
-  readonly name: string;
-  /** The address of the provider for a new sign-in. Rejects with an `OidcError`. */
-  readonly begin: (
-    options?: Pick<PendingSignIn, 'isRepeated'>,
-  ) => Promise<{ readonly location: URL; readonly pending: PendingSignIn }>;
-  /** Finishes a sign-in. `query`: the query of the address to which the browser came back. Rejects with an `OidcError`. */
-  readonly finish: (query: string, pending: PendingSignIn) => Promise<Person>;
-  /** The address at which the provider ends its own session. Undefined: the provider offers none. */
-  readonly logOutUrl: (idToken: string) => Promise<URL | undefined>;
-}
+export type OidcSignIn = ReturnType<typeof createOidcSignIn>;
 
 /** The provider's configuration is read at the first sign-in, so that the portal starts without the provider. */
-export function createOidcSignIn(options: OidcOptions): OidcSignIn {
+export function createOidcSignIn(options: OidcOptions) {
   const redirectUri = new URL(callbackPath, options.portalUrl);
   let discovered: Promise<client.Configuration> | undefined;
 
@@ -109,7 +99,10 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
 
   return {
     name: options.name,
-    begin: async ({ isRepeated } = { isRepeated: false }) => {
+    /** The address of the provider for a new sign-in. Rejects with an `OidcError`. */
+    begin: async (
+      { isRepeated }: Pick<PendingSignIn, 'isRepeated'> = { isRepeated: false },
+    ): Promise<{ readonly location: URL; readonly pending: PendingSignIn }> => {
       const config = await configuration();
       const pending: PendingSignIn = {
         state: client.randomState(),
@@ -127,7 +120,8 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
       });
       return { location, pending };
     },
-    finish: async (query, { state, nonce, verifier }) => {
+    /** Finishes a sign-in. `query`: the query of the address to which the browser came back. Rejects with an `OidcError`. */
+    finish: async (query: string, { state, nonce, verifier }: PendingSignIn): Promise<Person> => {
       const config = await configuration();
       const current = new URL(redirectUri);
       current.search = query;
@@ -157,7 +151,8 @@ export function createOidcSignIn(options: OidcOptions): OidcSignIn {
         throw new OidcError(kind, error);
       }
     },
-    logOutUrl: async (idToken) => {
+    /** The address at which the provider ends its own session. Undefined: the provider offers none. */
+    logOutUrl: async (idToken: string): Promise<URL | undefined> => {
       const config = await configuration();
       if (config.serverMetadata().end_session_endpoint === undefined) return undefined;
       return client.buildEndSessionUrl(config, {

@@ -28,18 +28,12 @@ interface ServiceStreamOptions {
 }
 
 /** The events of one service. A lost connection is opened again, after the last page that arrived. */
-export interface ServiceStream {
-  /** Resolves after the first page of requests, or the first failure. */
-  readonly opened: Promise<void>;
-  /** Whether the service can be read, and the problems that it reported last. */
-  readonly answer: () => ServiceReply<ProblemReport>;
-  readonly close: () => void;
-}
+export type ServiceStream = ReturnType<typeof openServiceStream>;
 
 /** An id that no service has issued: the stream begins with all requests that the service remembers. */
 export const fromBeginning = '/0';
 
-export function openServiceStream(options: ServiceStreamOptions): ServiceStream {
+export function openServiceStream(options: ServiceStreamOptions) {
   const { service, calls, clock, random, timeoutMs, listener } = options;
   const over = new AbortController();
   const backOff = createBackOff({ clock, random, signal: over.signal });
@@ -100,5 +94,10 @@ export function openServiceStream(options: ServiceStreamOptions): ServiceStream 
   }
 
   void run();
-  return { opened: opened.promise, answer: () => answer, close: () => over.abort() };
+  return {
+    /** Resolves after the first page of requests, or the first failure. */
+    opened: opened.promise /** Whether the service can be read, and the problems that it reported last. */,
+    answer: (): ServiceReply<ProblemReport> => answer,
+    close: (): void => over.abort(),
+  };
 }

@@ -16,10 +16,7 @@ interface ThreadReading {
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
 
-export interface ThreadWatch {
-  readonly read: () => Promise<readonly ThreadReading[]>;
-  readonly close: () => void;
-}
+export type ThreadWatch = ReturnType<typeof watchThreads>;
 
 /** A thread answers at once, unless it is in native code that does not end. */
 const timeoutMs = 100;
@@ -27,7 +24,7 @@ const timeoutMs = 100;
 const maxDelayMs = 1_000;
 
 /** Watches all threads that are started from now on, by any module. The threads need no code for it. */
-export function watchThreads(): ThreadWatch {
+export function watchThreads() {
   const workers = new Set<Worker>();
   const add = (worker: Worker): void => {
     workers.add(worker);
@@ -35,8 +32,8 @@ export function watchThreads(): ThreadWatch {
   };
   process.on('worker', add);
   return {
-    close: () => void process.off('worker', add),
-    read: async () => {
+    close: (): void => void process.off('worker', add),
+    read: async (): Promise<readonly ThreadReading[]> => {
       const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics();
       const busyMs = performance.eventLoopUtilization().active;
       const own = { thread: 'requests', busyMs, delayMs: undefined, memory: { heapBytes, externalBytes } };

@@ -261,15 +261,6 @@ function remember<Value>(entries: Map<string, Value>, name: string, value: Value
   return forgotten;
 }
 
-/** Look-ups of keys in the store's thread: one for each hash, however many requests wait for it. */
-export interface LookUps {
-  /** Rejects with `overloaded` when too many different hashes wait. */
-  readonly ask: (hash: string) => Promise<Credential | undefined>;
-  readonly answer: (hash: string, credential: Credential | undefined) => void;
-  readonly refuse: (hash: string, failure: Failure) => void;
-  readonly refuseAll: (failure: Failure) => void;
-}
-
 const maxWaiting = 10_000;
 
 interface Waiting {
@@ -278,7 +269,8 @@ interface Waiting {
   readonly reject: (failure: Failure) => void;
 }
 
-export function createLookUps(send: (hash: string) => void): LookUps {
+/** Look-ups of keys in the store's thread: one for each hash, however many requests wait for it. */
+export function createLookUps(send: (hash: string) => void) {
   const waiting = new Map<string, Waiting>();
 
   function take(hash: string): Waiting | undefined {
@@ -288,7 +280,8 @@ export function createLookUps(send: (hash: string) => void): LookUps {
   }
 
   return {
-    ask: (hash) => {
+    /** Rejects with `overloaded` when too many different hashes wait. */
+    ask: (hash: string): Promise<Credential | undefined> => {
       const underWay = waiting.get(hash);
       if (underWay) return underWay.promise;
       if (waiting.size >= maxWaiting) {
@@ -299,9 +292,9 @@ export function createLookUps(send: (hash: string) => void): LookUps {
       send(hash);
       return begun.promise;
     },
-    answer: (hash, credential) => take(hash)?.resolve(credential),
-    refuse: (hash, failure) => take(hash)?.reject(failure),
-    refuseAll: (failure) => {
+    answer: (hash: string, credential: Credential | undefined): void => take(hash)?.resolve(credential),
+    refuse: (hash: string, failure: Failure): void => take(hash)?.reject(failure),
+    refuseAll: (failure: Failure): void => {
       for (const { reject } of waiting.values()) reject(failure);
       waiting.clear();
     },

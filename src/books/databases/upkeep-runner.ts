@@ -29,13 +29,7 @@ export function createDeletionTime({ now: wall, elapsed }: Pick<Clock, 'now' | '
   };
 }
 
-export interface UpkeepRunner {
-  /** Whether a step should be taken now, before other work on the database. */
-  readonly isDue: () => boolean;
-  /** Takes a step; never rejects. */
-  readonly step: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
+export type UpkeepRunner = ReturnType<typeof startUpkeep>;
 
 /**
  * Takes the steps of upkeep one after the other. The pause after each is as long as the step, so upkeep takes at most
@@ -50,7 +44,7 @@ export function startUpkeep(
     /** Called when nothing is left to do for now, and when a step failed. */
     readonly rested: (result: 'done' | 'failed') => void;
   },
-): UpkeepRunner {
+) {
   const { clock } = given;
   const options = { ...given, now: createDeletionTime(clock) };
   let upkeep = database.beginUpkeep(options);
@@ -88,9 +82,11 @@ export function startUpkeep(
   }
 
   return {
-    isDue: () => phase === 'due',
+    /** Whether a step should be taken now, before other work on the database. */
+    isDue: (): boolean => phase === 'due',
+    /** Takes a step; never rejects. */
     step,
-    stop: async () => {
+    stop: async (): Promise<void> => {
       phase = 'stopped';
       cancelTimer();
       await upkeep.stop();

@@ -14,18 +14,12 @@ export interface NumberedTags {
   readonly text: string | undefined;
 }
 
-export interface TagNumbers {
-  /** The tags that each request counts as. New tags are numbered, or counted as `other`. */
-  readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedTags[]>;
-  readonly forget: () => void;
-}
-
 interface OwnedTag extends Tag {
   readonly workspaceId: string;
 }
 
 /** Remembers the numbers of tags. When more than `rememberedTags` are known, all are forgotten and read again. */
-export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_000): TagNumbers {
+export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_000) {
   const numbers = new Map<string, number>();
   /** Names that have all their values, by workspace. Nothing but a budget adds a value to them. */
   const full = new Set<string>();
@@ -92,7 +86,8 @@ export function createTagNumbers(queries: Kysely<Schema>, rememberedTags = 200_0
 
   return {
     forget,
-    number: async (requests) => {
+    /** The tags that each request counts as. New tags are numbered, or counted as `other`. */
+    number: async (requests: readonly SettledRequest[]): Promise<readonly NumberedTags[]> => {
       const tagged = requests.map(({ workspaceId, tags }) => tagsIn(tags).map((tag) => ({ ...tag, workspaceId })));
       const all = tagged.flat();
       if (all.length === 0) return tagged.map(() => ({ numbers: [], text: undefined }));

@@ -12,12 +12,6 @@ export const maxRowsInMinute = 250;
 /** Maximum number of rows that wait for the database. Refusals with further keys are dropped. */
 export const maxWaitingRows = 1_000;
 
-interface RefusalCounter {
-  readonly add: (request: RefusedRequest) => void;
-  /** Writes the waiting rows, if the database is up. Nothing is counted afterwards. */
-  readonly close: () => void;
-}
-
 /**
  * Counts refused requests until they are written, at most once a second. A refusal costs a look into a map and waits
  * for nothing. While the database is down, the rows wait; a service that is killed loses those of its last second.
@@ -25,7 +19,7 @@ interface RefusalCounter {
 export function createRefusalCounter(
   clock: Pick<Clock, 'after' | 'elapsed'>,
   port: { readonly isUp: () => boolean; readonly write: (rows: readonly RefusalRow[]) => void },
-): RefusalCounter {
+) {
   let waiting = new Map<string, RefusalRow>();
   /** Set while a timer will write the waiting rows. */
   let cancel: CancelTimer | undefined;
@@ -65,7 +59,7 @@ export function createRefusalCounter(
   }
 
   return {
-    add: (request) => {
+    add: (request: RefusedRequest): void => {
       if (isClosed) return;
       if (clock.elapsed() - minuteBegan >= minuteMs) {
         minuteBegan = clock.elapsed();
@@ -84,7 +78,8 @@ export function createRefusalCounter(
       });
       arm();
     },
-    close: () => {
+    /** Writes the waiting rows, if the database is up. Nothing is counted afterwards. */
+    close: (): void => {
       flush();
       isClosed = true;
       cancel?.();

@@ -2,19 +2,6 @@ import type { Outcome } from '../../core/account.ts';
 import { Failure } from '../../core/failure.ts';
 import type { SettleFault } from './worker-message.ts';
 
-export interface SettleQueue {
-  /** Resolves when the row is durable. Rejects with `overloaded` when too many rows wait, and with the reason when the row was not written. */
-  readonly add: (outcome: Outcome) => Promise<void>;
-  /** Resolves the promises of the rows of the batch under way, and rejects those of rows with a fault. */
-  readonly acknowledge: (faults: readonly SettleFault[]) => void;
-  /** Rejects all rows that wait and all that are added later. */
-  readonly fail: (failure: Failure) => void;
-  /** Resolves when nothing waits. */
-  readonly drained: () => Promise<void>;
-  /** Rows not yet durable. */
-  readonly size: () => number;
-}
-
 interface Waiting {
   readonly outcome: Outcome;
   readonly resolve: () => void;
@@ -32,7 +19,7 @@ export function createSettleQueue(options: {
   readonly defer: (run: () => void) => void;
   readonly maxWaiting: number;
   readonly maxBatch: number;
-}): SettleQueue {
+}) {
   const { send, defer, maxWaiting, maxBatch } = options;
   let waiting: Waiting[] = [];
   let underWay: readonly Waiting[] = [];
@@ -65,8 +52,10 @@ export function createSettleQueue(options: {
   }
 
   return {
+    /** Rows not yet durable. */
     size,
-    add: (outcome) => {
+    /** Resolves when the row is durable. Rejects with `overloaded` when too many rows wait, and with the reason when the row was not written. */
+    add: (outcome: Outcome): Promise<void> => {
       if (failed) return Promise.reject(failed);
       if (size() >= maxWaiting)
         return Promise.reject(new Failure('overloaded', 'The service is overloaded. Retry with backoff.'));
@@ -75,7 +64,8 @@ export function createSettleQueue(options: {
         schedule();
       });
     },
-    acknowledge: (faults) => {
+    /** Resolves the promises of the rows of the batch under way, and rejects those of rows with a fault. */
+    acknowledge: (faults: readonly SettleFault[]): void => {
       const done = underWay;
       underWay = [];
       const byIndex = new Map(faults.map((fault) => [fault.index, fault]));
@@ -87,13 +77,16 @@ export function createSettleQueue(options: {
       schedule();
       releaseDrained();
     },
-    fail: (failure) => {
+    /** Rejects all rows that wait and all that are added later. */
+    fail: (failure: Failure): void => {
       failed = failure;
       for (const row of [...underWay, ...waiting]) row.reject(failure);
       [underWay, waiting] = [[], []];
       releaseDrained();
     },
-    drained: () => (size() === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve))),
+    /** Resolves when nothing waits. */
+    drained: (): Promise<void> =>
+      size() === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve)),
   };
 }
 

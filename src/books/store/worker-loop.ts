@@ -31,21 +31,13 @@ import {
   type WorkerLoopOptions,
 } from './worker-state.ts';
 
-export interface WorkerLoop {
-  /** Opens the database. Resolves when it is open, or down for now. */
-  readonly start: () => Promise<void>;
-  readonly take: (request: Exclude<StoreRequest, { readonly kind: 'close' }>) => void;
-  /** Finishes all requests, then closes everything. Rows in the journal stay there. */
-  readonly close: () => Promise<void>;
-}
-
 /**
  * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written
  * before, and rows are written in the order of their arrival. While the database is down, rows go to the journal. When
  * it is up again, the journal is settled first, oldest rows first, and new rows go to its end until it is empty. Rows
  * that the journal refuses, and that the database or the journal's disk may have, are held for a while (`worker-hold.ts`).
  */
-export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
+export function createWorkerLoop(options: WorkerLoopOptions) {
   const state = newState(options.journal);
   const context: LoopContext = { options, state, work };
 
@@ -71,15 +63,17 @@ export function createWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   }
 
   return {
+    /** Opens the database. Resolves when it is open, or down for now. */
     start: work,
-    take: (request) => {
+    take: (request: Exclude<StoreRequest, { readonly kind: 'close' }>): void => {
       const wasQuiet = isQuiet(context);
       state.tookAt = options.clock.elapsed();
       if (wasQuiet) state.watching?.wake?.();
       add(state, request);
       void work();
     },
-    close: async () => {
+    /** Finishes all requests, then closes everything. Rows in the journal stay there. */
+    close: async (): Promise<void> => {
       state.phase = 'closing';
       state.cancelRetry?.();
       state.cancelRetry = undefined;

@@ -7,14 +7,7 @@ interface SnapshotHold {
   readonly release: () => void;
 }
 
-export interface Snapshots {
-  readonly current: () => Snapshot;
-  readonly hold: () => SnapshotHold;
-  /** Makes `next` the current snapshot. Requests under way keep their own snapshot. */
-  readonly swap: (next: Snapshot) => void;
-  /** The clusters of the current snapshot and of all snapshots still in use, each once. */
-  readonly clustersInUse: () => readonly Cluster[];
-}
+export type Snapshots = ReturnType<typeof createSnapshots>;
 
 /**
  * The clusters of several lists, each once. Two clusters of the same name differ only in their endpoints, and the
@@ -28,12 +21,12 @@ export function unionOfClusters(lists: readonly (readonly Cluster[])[]): readonl
  * Keeps the current snapshot, and counts the requests that still use an older one, so that no cluster is removed from
  * Envoy while a request may still call it. `onRetired` runs when the last request on an older snapshot has ended.
  */
-export function createSnapshots(first: Snapshot, onRetired: () => void): Snapshots {
+export function createSnapshots(first: Snapshot, onRetired: () => void) {
   let current = first;
   const users = new Map<Snapshot, number>();
   return {
-    current: () => current,
-    hold: () => {
+    current: (): Snapshot => current,
+    hold: (): SnapshotHold => {
       const snapshot = current;
       users.set(snapshot, (users.get(snapshot) ?? 0) + 1);
       return {
@@ -48,9 +41,12 @@ export function createSnapshots(first: Snapshot, onRetired: () => void): Snapsho
         },
       };
     },
-    swap: (next) => {
+    /** Makes `next` the current snapshot. Requests under way keep their own snapshot. */
+    swap: (next: Snapshot): void => {
       current = next;
     },
-    clustersInUse: () => unionOfClusters([...[...users.keys()].map((snapshot) => snapshot.clusters), current.clusters]),
+    /** The clusters of the current snapshot and of all snapshots still in use, each once. */
+    clustersInUse: (): readonly Cluster[] =>
+      unionOfClusters([...[...users.keys()].map((snapshot) => snapshot.clusters), current.clusters]),
   };
 }

@@ -15,12 +15,7 @@ export interface ElectorOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Elector {
-  /** True while no other replica can lead. */
-  readonly isLeading: () => boolean;
-  /** Stops, and lets another replica lead at once. */
-  readonly close: () => Promise<void>;
-}
+export type Elector = ReturnType<typeof startElector>;
 
 const leaseName = 'weir-controller';
 /** A leader that does not renew the lease for this time loses it. */
@@ -31,7 +26,7 @@ const renewMs = 2_500;
 const closeMs = 2_000;
 
 /** Elects one replica of a namespace by a Lease, like Kubernetes' own controllers. */
-export function startElector(options: ElectorOptions): Elector {
+export function startElector(options: ElectorOptions) {
   const { clock, random } = options;
   const over = new AbortController();
   const lease = openLease(options, over.signal);
@@ -67,8 +62,10 @@ export function startElector(options: ElectorOptions): Elector {
 
   const running = run();
   return {
+    /** True while no other replica can lead. */
     isLeading,
-    close: async () => {
+    /** Stops, and lets another replica lead at once. */
+    close: async (): Promise<void> => {
       const led = isLeading();
       over.abort();
       await running;

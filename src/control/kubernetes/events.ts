@@ -15,12 +15,7 @@ interface EventsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export interface Events {
-  /** Writes the event soon. Drops it if there are too many events. */
-  readonly report: (object: KubeObject<string>, event: ObjectEvent) => void;
-  /** Resolves when the waiting events have been sent, or have failed. If there are many, only the first ones are sent. */
-  readonly close: () => Promise<void>;
-}
+export type Events = ReturnType<typeof createEvents>;
 
 interface WrittenEvent {
   readonly name: string;
@@ -42,7 +37,7 @@ const inAll: BucketSize = { rate: 5, burst: 100 };
 const maxNoteBytes = 1024;
 
 /** Writes `events.k8s.io/v1` Events, which `kubectl describe` shows with their object. */
-export function createEvents(options: EventsOptions): Events {
+export function createEvents(options: EventsOptions) {
   const { client, namespace, instance, clock, random, onError } = options;
   const written = new Map<string, WrittenEvent>();
   const buckets = new Map<string, number>();
@@ -98,7 +93,8 @@ export function createEvents(options: EventsOptions): Events {
   }
 
   return {
-    report: (object, event) => {
+    /** Writes the event soon. Drops it if there are too many events. */
+    report: (object: KubeObject<string>, event: ObjectEvent): void => {
       if (waiting.length >= maxWaiting || !isAllowed(object.uid)) return;
       const note = cutNote(event.note);
       const key = JSON.stringify([object.uid, event.reason, note]);
@@ -110,7 +106,8 @@ export function createEvents(options: EventsOptions): Events {
       }
       sending ??= send();
     },
-    close: async () => {
+    /** Resolves when the waiting events have been sent, or have failed. If there are many, only the first ones are sent. */
+    close: async (): Promise<void> => {
       waiting.splice(maxWaiting / 10);
       await sending;
     },

@@ -9,23 +9,13 @@ interface FollowAccountsOptions extends Pick<CollectionOptions<never>, 'client' 
   readonly onTroubles: (troubles: readonly Trouble[]) => void;
 }
 
-export interface FollowedAccounts {
-  /** All objects, in the order of their kinds. */
-  readonly objects: () => readonly AccountObject[];
-  readonly find: (
-    kind: AccountKind,
-    place: { readonly namespace: string; readonly name: string },
-  ) => AccountObject | undefined;
-  /** Whether every kind of a namespace has been listed, so that an object that is not here does not exist. */
-  readonly isListed: (namespace: string) => boolean;
-  readonly close: () => Promise<void>;
-}
+export type FollowedAccounts = ReturnType<typeof followAccounts>;
 
 /** A change is acted upon at once, and a group of changes together. */
 const quietMs = 10;
 
 /** Follows the accounts that objects of these namespaces declare. */
-export function followAccounts(options: FollowAccountsOptions): FollowedAccounts {
+export function followAccounts(options: FollowAccountsOptions) {
   const { client, namespaces, clock, random } = options;
   const reportTroubles = reportTroubleChanges(options.onTroubles, []);
   let isNoticed = false;
@@ -58,10 +48,17 @@ export function followAccounts(options: FollowAccountsOptions): FollowedAccounts
   const named = () => [...collections].map(([key, collection]) => [key.toLowerCase(), collection] as const);
 
   return {
-    objects: () => [...collections.values()].flatMap((collection) => [...collection.items().values()]),
-    find: (kind, { namespace, name }) => collections.get(keyOf(kind, namespace))?.items().get(name),
-    isListed: (namespace) => accountKinds.every((kind) => collections.get(keyOf(kind, namespace))?.isListed() === true),
-    close: async () => {
+    /** All objects, in the order of their kinds. */
+    objects: (): readonly AccountObject[] =>
+      [...collections.values()].flatMap((collection) => [...collection.items().values()]),
+    find: (
+      kind: AccountKind,
+      { namespace, name }: { readonly namespace: string; readonly name: string },
+    ): AccountObject | undefined => collections.get(keyOf(kind, namespace))?.items().get(name),
+    /** Whether every kind of a namespace has been listed, so that an object that is not here does not exist. */
+    isListed: (namespace: string): boolean =>
+      accountKinds.every((kind) => collections.get(keyOf(kind, namespace))?.isListed() === true),
+    close: async (): Promise<void> => {
       closed = true;
       await Promise.all([...collections.values()].map((collection) => collection.close()));
     },

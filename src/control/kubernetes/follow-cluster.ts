@@ -29,12 +29,6 @@ interface FollowClusterOptions extends Pick<CollectionOptions<never>, 'client' |
   readonly onTroubles: (troubles: readonly Trouble[]) => void;
 }
 
-interface ClusterFollower {
-  /** When the last reading was known to be complete (`Clock.now`); undefined: never. */
-  readonly inStepAt: () => number | undefined;
-  readonly close: () => Promise<void>;
-}
-
 /** Wait after a change, because several objects are often applied at once. */
 const quietMs = 25;
 const maxQuietMs = 250;
@@ -42,7 +36,7 @@ const maxQuietMs = 250;
 const secretsMs = 3_000;
 
 /** Follows the Models and Backends of a namespace, and the Secrets and ConfigMaps that these objects name. */
-export function followCluster(options: FollowClusterOptions): ClusterFollower {
+export function followCluster(options: FollowClusterOptions) {
   const { client, namespace, clock, random } = options;
   const shared = { client, clock, random, onChange: noticed };
   let closed = false;
@@ -92,8 +86,9 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
     ]);
 
   return {
-    inStepAt: () => allInStepAt(all().values()),
-    close: async () => {
+    /** When the last reading was known to be complete (`Clock.now`); undefined: never. */
+    inStepAt: (): number | undefined => allInStepAt(all().values()),
+    close: async (): Promise<void> => {
       closed = true;
       cancelTimer();
       await Promise.all([models.close(), backends.close(), secrets.close()]);
@@ -114,17 +109,6 @@ interface SecretsOptions extends Omit<CollectionOptions<Item>, 'path' | 'read'> 
 
 /** The subject of troubles: `secrets/vllm-a`. */
 const subjectOf = (place: string): string => place.toLowerCase().replace('/', 's/');
-
-/** Secrets and ConfigMaps. */
-interface Secrets {
-  /** Follows these from now on, and no others. */
-  readonly want: (wanted: WantedKeys) => void;
-  /** Them with their wanted keys, as far as they exist: the same object as long as none of its keys changes. */
-  readonly objects: () => readonly CatalogObject[];
-  /** Those that are followed, by kind and name. */
-  readonly collections: ReadonlyMap<string, Collection<unknown>>;
-  readonly close: () => Promise<void>;
-}
 
 interface Item {
   readonly resourceVersion: string;
@@ -147,7 +131,7 @@ function readSecret(raw: unknown, known: ReadonlyMap<string, Item>): { readonly 
  * Follows Secrets and ConfigMaps by name, each with a watch of its own that selects just that one. The others of the namespace are
  * never read, so that a role may grant access to single names.
  */
-function followSecrets({ namespace, ...options }: SecretsOptions): Secrets {
+function followSecrets({ namespace, ...options }: SecretsOptions) {
   const followed = createCollections<Item>((place) => {
     const [kind = '', name = ''] = place.split('/');
     return followCollection<Item>({
@@ -160,11 +144,13 @@ function followSecrets({ namespace, ...options }: SecretsOptions): Secrets {
   let keys: WantedKeys = new Map();
   let last: ReadonlyMap<string, WantedObject> = new Map();
   return {
-    want: (wanted) => {
+    /** Follows these from now on, and no others. */
+    want: (wanted: WantedKeys): void => {
       keys = wanted;
       followed.want(new Set(wanted.keys()));
     },
-    objects: () => {
+    /** Them with their wanted keys, as far as they exist: the same object as long as none of its keys changes. */
+    objects: (): readonly CatalogObject[] => {
       last = new Map(
         [...followed.all].flatMap(([place, { items }]) => {
           const item = items().get(place.split('/')[1] ?? '');
@@ -173,6 +159,7 @@ function followSecrets({ namespace, ...options }: SecretsOptions): Secrets {
       );
       return [...last.values()].map(({ object }) => object);
     },
+    /** Those that are followed, by kind and name. */
     collections: followed.all,
     close: followed.close,
   };

@@ -12,21 +12,6 @@ interface KeptObjects {
   readonly inStepAt: number;
 }
 
-/**
- * The last catalog on disk, for a start without an API server. It contains credentials, so only the service's user may
- * read the file.
- */
-interface KeptCatalog {
-  /** Undefined when there is no file of this namespace, or the file cannot be read. */
-  readonly load: () => Promise<KeptObjects | undefined>;
-  /** Replaces the whole file, within `KeptIn.withinMs`. Of several calls in that time, the last one wins. */
-  readonly save: (objects: readonly CatalogObject[]) => void;
-  /** Records that the objects were still in step with the API server at this time. */
-  readonly confirm: (inStepAt: number) => Promise<void>;
-  /** Writes what waits. */
-  readonly close: () => Promise<void>;
-}
-
 const catalogBody = z.object({
   version: z.literal(1),
   namespace: z.string(),
@@ -43,34 +28,33 @@ interface KeptIn {
   readonly onError: (error: unknown) => void;
 }
 
-export function createKeptCatalog(where: KeptIn): KeptCatalog {
+/**
+ * The last catalog on disk, for a start without an API server. It contains credentials, so only the service's user may
+ * read the file.
+ */
+export function createKeptCatalog(where: KeptIn) {
   const { file, namespace } = where;
   const kept = createKeptFile(where);
   return {
-    load: async () => {
+    /** Undefined when there is no file of this namespace, or the file cannot be read. */
+    load: async (): Promise<KeptObjects | undefined> => {
       const inStepAt = (await stat(file).catch(() => undefined))?.mtimeMs;
       // A file of another version counts as none: the API server has the catalog.
       const body = await readKeptFile(file, catalogBody);
       if (inStepAt === undefined || body?.namespace !== namespace) return undefined;
       return { objects: body.objects, inStepAt };
     },
-    save: (objects) =>
+    /** Replaces the whole file, within `KeptIn.withinMs`. Of several calls in that time, the last one wins. */
+    save: (objects: readonly CatalogObject[]): void =>
       kept.save(() => ({ version: 1, namespace, objects: objects.map(({ where, value }) => ({ where, value })) })),
-    confirm: async (inStepAt) => {
+    /** Records that the objects were still in step with the API server at this time. */
+    confirm: async (inStepAt: number): Promise<void> => {
       await kept.idle();
       await utimes(file, inStepAt / 1000, inStepAt / 1000).catch(() => undefined);
     },
+    /** Writes what waits. */
     close: kept.close,
   };
-}
-
-/** The endpoints of Services and InferencePools on disk, beside the catalog: without them a start without an API server could reach no pod. */
-interface KeptEndpoints {
-  /** Empty when there is no file of this namespace, or the file cannot be read. */
-  readonly load: () => Promise<EndpointsBySource>;
-  /** Like `KeptCatalog.save`. */
-  readonly save: (endpoints: () => EndpointsBySource) => void;
-  readonly close: () => Promise<void>;
 }
 
 const endpointsBody = z.object({
@@ -87,16 +71,20 @@ const endpointsBody = z.object({
   ),
 });
 
-export function createKeptEndpoints(where: KeptIn): KeptEndpoints {
+/** The endpoints of Services and InferencePools on disk, beside the catalog: without them a start without an API server could reach no pod. */
+export function createKeptEndpoints(where: KeptIn) {
   const { file, namespace } = where;
   const kept = createKeptFile(where);
   return {
-    load: async () => {
+    /** Empty when there is no file of this namespace, or the file cannot be read. */
+    load: async (): Promise<EndpointsBySource> => {
       const body = await readKeptFile(file, endpointsBody);
       const sources = body?.namespace === namespace ? Object.entries(body.sources) : [];
       return new Map(sources.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
     },
-    save: (endpoints) => kept.save(() => ({ version: 1, namespace, sources: Object.fromEntries(endpoints()) })),
+    /** Like `save` of `createKeptCatalog`. */
+    save: (endpoints: () => EndpointsBySource): void =>
+      kept.save(() => ({ version: 1, namespace, sources: Object.fromEntries(endpoints()) })),
     close: kept.close,
   };
 }

@@ -15,24 +15,18 @@ export function durationMsOf({ spec }: V1Lease): number {
   return (spec?.leaseDurationSeconds ?? 0) * 1000;
 }
 
-interface RenewalWatch {
-  /**
-   * Milliseconds for which the lease was certainly not renewed: from the moment when this process saw the last renewal
-   * until its question to the API server (`askedAt`, monotonic). 0 for a new lease. The time of the answer does not
-   * count: this process may have been held up, and the lease may have been renewed since.
-   */
-  readonly silentMs: (lease: V1Lease, askedAt: number) => number;
-  /** Forgets all leases but these. */
-  readonly retain: (names: ReadonlySet<string>) => void;
-}
-
 /**
  * Measures with this machine's own clock how long leases have not been renewed. The clocks of two machines may differ.
  */
-export function watchRenewals(clock: Pick<Clock, 'elapsed'>): RenewalWatch {
+export function watchRenewals(clock: Pick<Clock, 'elapsed'>) {
   const seen = new Map<string, { readonly renewal: string; readonly at: number }>();
   return {
-    silentMs: (lease, askedAt) => {
+    /**
+     * Milliseconds for which the lease was certainly not renewed: from the moment when this process saw the last renewal
+     * until its question to the API server (`askedAt`, monotonic). 0 for a new lease. The time of the answer does not
+     * count: this process may have been held up, and the lease may have been renewed since.
+     */
+    silentMs: (lease: V1Lease, askedAt: number): number => {
       const name = lease.metadata?.name ?? '';
       const renewal = `${holderOf(lease)} ${JSON.stringify(lease.spec?.renewTime)}`;
       const last = seen.get(name);
@@ -40,7 +34,8 @@ export function watchRenewals(clock: Pick<Clock, 'elapsed'>): RenewalWatch {
       seen.set(name, { renewal, at: clock.elapsed() });
       return 0;
     },
-    retain: (names) => {
+    /** Forgets all leases but these. */
+    retain: (names: ReadonlySet<string>): void => {
       for (const name of seen.keys()) if (!names.has(name)) seen.delete(name);
     },
   };

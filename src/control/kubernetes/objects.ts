@@ -119,14 +119,7 @@ function declare(
   };
 }
 
-interface ObjectWriter {
-  /** Merges into the status of the object of this name. Rejects with ApiError: 404 when the object is gone. */
-  readonly status: (object: KubeObject<string>, status: object) => Promise<void>;
-  /** Rejects with ApiError: 404 when the object is gone, 409 when it has changed. */
-  readonly finalizers: (object: KubeObject<string>, finalizers: readonly string[]) => Promise<void>;
-}
-
-export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, namespace: string): ObjectWriter {
+export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, namespace: string) {
   const patchOf = ({ kind, name }: KubeObject<string>, body: object) => ({
     ...placeOf(kind, namespace),
     name,
@@ -144,12 +137,14 @@ export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, nam
   }
 
   return {
-    status: async (object, status) => {
+    /** Merges into the status of the object of this name. Rejects with ApiError: 404 when the object is gone. */
+    status: async (object: KubeObject<string>, status: object): Promise<void> => {
       // The uid is included, so that a new object of the same name does not get the status of the old one.
       const body = { metadata: { uid: object.uid }, status };
       await objects.patchNamespacedCustomObjectStatus(patchOf(object, body), mergePatch);
     },
-    finalizers: async (object, finalizers) => {
+    /** Rejects with ApiError: 404 when the object is gone, 409 when it has changed. */
+    finalizers: async (object: KubeObject<string>, finalizers: readonly string[]): Promise<void> => {
       const whole = object.finalizers.length < maxFinalizers ? finalizers : await withOthers(object, finalizers);
       const body = { metadata: { resourceVersion: object.resourceVersion, finalizers: whole } };
       await objects.patchNamespacedCustomObject(patchOf(object, body), mergePatch);

@@ -22,16 +22,6 @@ interface ReplicaLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The replicas of a namespace exchange their observations. Each replica writes its own Lease, and deletes it at its end. */
-interface ReplicaLeases {
-  /** Writes the observations of this replica if they have changed, and regularly to show that it is alive. Never rejects. */
-  readonly publish: (own: ObservedCatalog) => Promise<void>;
-  /** The observations of the other replicas that are alive. Rejects when the API server does not answer. */
-  readonly others: () => Promise<readonly ObservedCatalog[]>;
-  /** Deletes this replica's lease. */
-  readonly close: () => Promise<void>;
-}
-
 const prefix = 'weir-replica-';
 const roleLabel = { 'weir.dev/role': 'replica' };
 const viewAnnotation = 'weir.dev/view';
@@ -97,7 +87,8 @@ const writtenCatalog = z.object({
 });
 type WrittenCatalog = z.output<typeof writtenCatalog>;
 
-export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLeases {
+/** The replicas of a namespace exchange their observations. Each replica writes its own Lease, and deletes it at its end. */
+export function createReplicaLeases(options: ReplicaLeasesOptions) {
   const { namespace, name, clock, onError } = options;
   const { leases } = options.client;
   const own = `${prefix}${name}`;
@@ -133,7 +124,8 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
     leases.deleteNamespacedLease({ namespace, name: leaseName }).catch(() => undefined);
 
   return {
-    publish: async (observed) => {
+    /** Writes the observations of this replica if they have changed, and regularly to show that it is alive. Never rejects. */
+    publish: async (observed: ObservedCatalog): Promise<void> => {
       const text = textOf(observed);
       const now = clock.elapsed();
       if (last?.text === text && now - last.at < renewMs) return;
@@ -147,7 +139,8 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
         lastError = said;
       }
     },
-    others: async () => {
+    /** The observations of the other replicas that are alive. Rejects when the API server does not answer. */
+    others: async (): Promise<readonly ObservedCatalog[]> => {
       const asked = clock.elapsed();
       const { items } = await leases.listNamespacedLease({ namespace, labelSelector: 'weir.dev/role=replica' });
       const names = new Set(items.map(({ metadata }) => metadata?.name ?? ''));
@@ -162,7 +155,8 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
         return observed === undefined ? [] : [observed];
       });
     },
-    close: async () => {
+    /** Deletes this replica's lease. */
+    close: async (): Promise<void> => {
       await within(closeMs, clock, remove(own));
     },
   };

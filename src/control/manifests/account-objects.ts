@@ -14,19 +14,7 @@ export const folderNamespace = 'manifests';
  * The objects of a manifest folder that declare accounts, with what an API server would keep of them: when they were
  * deleted, their finalizers and their status. A file keeps it over a restart.
  */
-export interface AccountObjects {
-  /** In the order of their kinds. */
-  readonly objects: () => readonly AccountObject[];
-  readonly find: (kind: AccountObject['kind'], place: { readonly name: string }) => AccountObject | undefined;
-  /** Takes the objects of the folder. `isWhole`: an object that is not among them is deleted. */
-  readonly take: (declared: readonly CatalogObject[], how: { readonly now: number; readonly isWhole: boolean }) => void;
-  /** Adds to the status of an object; null removes a field. Resolves when it is in the file. Rejects with `ObjectGone`. */
-  readonly status: (object: AccountObject, status: object) => Promise<void>;
-  /** An object that is deleted goes with its last finalizer. Resolves and rejects as `status` does. */
-  readonly finalizers: (object: AccountObject, finalizers: readonly string[]) => Promise<void>;
-  /** Resolves when all changes are in the file. */
-  readonly close: () => Promise<void>;
-}
+export type AccountObjects = Awaited<ReturnType<typeof openAccountObjects>>;
 
 /** The object that is written to does not exist any more. */
 export class ObjectGone extends Error {}
@@ -54,7 +42,7 @@ async function write(file: string, objects: readonly AccountObject[]): Promise<v
 }
 
 /** Opens the objects that the file has. `onError`: a reading could not be written to the file. */
-export async function openAccountObjects(file: string, onError: (error: unknown) => void): Promise<AccountObjects> {
+export async function openAccountObjects(file: string, onError: (error: unknown) => void) {
   const objects = new Map<string, AccountObject>();
   let changes = 0;
   let writing = Promise.resolve();
@@ -90,9 +78,15 @@ export async function openAccountObjects(file: string, onError: (error: unknown)
   }
 
   return {
+    /** In the order of their kinds. */
     objects: sorted,
-    find: (kind, { name }) => objects.get(idOf({ kind, name })),
-    take: (declared, { now, isWhole }) => {
+    find: (kind: AccountObject['kind'], { name }: { readonly name: string }): AccountObject | undefined =>
+      objects.get(idOf({ kind, name })),
+    /** Takes the objects of the folder. `isWhole`: an object that is not among them is deleted. */
+    take: (
+      declared: readonly CatalogObject[],
+      { now, isWhole }: { readonly now: number; readonly isWhole: boolean },
+    ): void => {
       const present = new Set<string>();
       for (const object of declared) {
         const found = accountIn(object);
@@ -114,20 +108,23 @@ export async function openAccountObjects(file: string, onError: (error: unknown)
       }
       save().catch(onError);
     },
-    status: async (object, status) => {
+    /** Adds to the status of an object; null removes a field. Resolves when it is in the file. Rejects with `ObjectGone`. */
+    status: async (object: AccountObject, status: object): Promise<void> => {
       const found = existing(object);
       const before = isObject(found.status) ? found.status : {};
       const fields = Object.entries({ ...before, ...status }).filter(([, value]) => value !== null);
       put({ ...found, status: Object.fromEntries(fields) });
       await save();
     },
-    finalizers: async (object, finalizers) => {
+    /** An object that is deleted goes with its last finalizer. Resolves and rejects as `status` does. */
+    finalizers: async (object: AccountObject, finalizers: readonly string[]): Promise<void> => {
       const found = existing(object);
       if (found.deletedAt !== undefined && finalizers.length === 0) objects.delete(idOf(found));
       else put({ ...found, finalizers });
       await save();
     },
-    close: async () => {
+    /** Resolves when all changes are in the file. */
+    close: async (): Promise<void> => {
       await next?.catch(() => undefined);
       await writing;
     },

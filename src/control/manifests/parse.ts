@@ -60,17 +60,14 @@ function parsePiece(piece: Piece, where: string): ParsedDocument {
   }
 }
 
-interface Parsed {
-  readonly document: Document;
-  readonly lineAt: (offset: number) => number;
-}
+type Parsed = ReturnType<typeof parse>;
 
-function parse({ text, linesBefore }: Piece): Parsed {
+function parse({ text, linesBefore }: Piece) {
   const lineCounter = new LineCounter();
   // Pretty errors quote the line they are in, and the line may hold a secret.
   const options = { prettyErrors: false, lineCounter, stringKeys: true, merge: true, logLevel: 'error' } as const;
   const document: Document = parseDocument(text, options);
-  return { document, lineAt: (offset) => linesBefore + lineCounter.linePos(offset).line };
+  return { document, lineAt: (offset: number): number => linesBefore + lineCounter.linePos(offset).line };
 }
 
 function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string }): ParsedDocument {

@@ -42,10 +42,7 @@ interface WatchOptions {
   readonly pollMs?: number;
 }
 
-interface ManifestWatch {
-  /** Resolves when nothing is left open. `onChange` is not called any more. */
-  readonly close: () => Promise<void>;
-}
+type ManifestWatch = ReturnType<typeof watchManifests>;
 
 /** How often a folder is read if it cannot be watched. */
 const deafPollMs = 2000;
@@ -56,7 +53,7 @@ const maxDelayMs = 1000;
  * Reads a manifest folder and follows it until closed. Finds files that are written in place or renamed over, swapped
  * links (a mounted ConfigMap), sub-folders, and a folder that is replaced or missing for a while. Never throws.
  */
-function watchManifests(options: WatchOptions): ManifestWatch {
+function watchManifests(options: WatchOptions) {
   const { dir, clock, parse, onChange, check = () => [], debounceMs = 100, pollMs = 10_000 } = options;
   let known: KnownFiles = new Map();
   let last: Manifests | undefined;
@@ -119,7 +116,8 @@ function watchManifests(options: WatchOptions): ManifestWatch {
 
   begin();
   return {
-    close: async () => {
+    /** Resolves when nothing is left open. `onChange` is not called any more. */
+    close: async (): Promise<void> => {
       phase = 'closed';
       cancelTimer();
       folders.close();
@@ -137,17 +135,8 @@ function differs(a: Manifests, b: Manifests): boolean {
   );
 }
 
-interface FolderWatch {
-  /**
-   * Watches these folders (and only these) from now on; true when all of them could be watched. Every watch is made
-   * again: a watch sees nothing if its folder was replaced by another folder with the same path.
-   */
-  readonly renew: (folders: readonly string[]) => boolean;
-  readonly close: () => void;
-}
-
 /** Notifies when something in the folders may have changed, or the first of them was replaced, removed or made. */
-function watchFolders(root: string, onEvent: () => void): FolderWatch {
+function watchFolders(root: string, onEvent: () => void) {
   let open: readonly FSWatcher[] = [];
 
   function start(folder: string, concerns: (name: string | null) => boolean): FSWatcher | undefined {
@@ -167,7 +156,11 @@ function watchFolders(root: string, onEvent: () => void): FolderWatch {
   }
 
   return {
-    renew: (folders) => {
+    /**
+     * Watches these folders (and only these) from now on; true when all of them could be watched. Every watch is made
+     * again: a watch sees nothing if its folder was replaced by another folder with the same path.
+     */
+    renew: (folders: readonly string[]): boolean => {
       const { parent, child } = nearestParent(root);
       const wanted = [
         start(parent, (name) => name === null || name === child),
@@ -178,7 +171,7 @@ function watchFolders(root: string, onEvent: () => void): FolderWatch {
       for (const watcher of before) watcher.close();
       return open.length === wanted.length;
     },
-    close: () => {
+    close: (): void => {
       for (const watcher of open) watcher.close();
       open = [];
     },

@@ -16,14 +16,7 @@ export interface Look {
   readonly unknown: ReadonlySet<FoundKind>;
 }
 
-export interface ProblemTracker {
-  /** Takes the findings of one look. Returns whether a problem has appeared, has ended or has a new text. */
-  readonly look: (look: Look) => boolean;
-  /** The problems that are listed now, the most urgent first. */
-  readonly current: () => readonly Problem[];
-  /** Whether a problem is listed. Rules with two thresholds depend on it. */
-  readonly isListed: (problem: Pick<Finding, 'object' | 'kind' | 'detail'>) => boolean;
-}
+export type ProblemTracker = ReturnType<typeof createProblemTracker>;
 
 interface TrackerOptions {
   readonly clock: Pick<Clock, 'now' | 'elapsed'>;
@@ -51,7 +44,7 @@ const maxListed = 500;
  * Gives problems their times. `since` of a problem stays the same from the first look that finds it to its end, also if
  * its figures change.
  */
-export function createProblemTracker({ clock, kept, listingDelays = usualDelays }: TrackerOptions): ProblemTracker {
+export function createProblemTracker({ clock, kept, listingDelays = usualDelays }: TrackerOptions) {
   const startedAt = clock.elapsed();
   let tracked: ReadonlyMap<string, Tracked> = new Map(kept.flatMap((problem) => trackedOf(problem, startedAt)));
   const isKept = new Set(tracked.keys());
@@ -96,14 +89,18 @@ export function createProblemTracker({ clock, kept, listingDelays = usualDelays 
   }
 
   return {
-    look: (found) => {
+    /** Takes the findings of one look. Returns whether a problem has appeared, has ended or has a new text. */
+    look: (found: Look): boolean => {
       tracked = next(found);
       const before = listed;
       listed = listOf(tracked);
       return !isSameList(before, listed);
     },
-    current: () => listed,
-    isListed: (problem) => tracked.get(problemId(problem))?.isListed === true,
+    /** The problems that are listed now, the most urgent first. */
+    current: (): readonly Problem[] => listed,
+    /** Whether a problem is listed. Rules with two thresholds depend on it. */
+    isListed: (problem: Pick<Finding, 'object' | 'kind' | 'detail'>): boolean =>
+      tracked.get(problemId(problem))?.isListed === true,
   };
 }
 

@@ -19,20 +19,6 @@ interface Retry {
   readonly cancel: CancelTimer;
 }
 
-interface AccountOutcomes {
-  /** Whether this version of the object has been settled, or waits for its next try. */
-  readonly has: (id: ObjectId, version: string) => boolean;
-  readonly isRetried: (id: ObjectId) => boolean;
-  /** Nothing is left to do for this version. Retries the objects that may have waited for it. */
-  readonly settle: (object: AccountObject, isAccepted: boolean) => void;
-  /** Tries the object again, each time after a longer delay of at most `latestMs`. */
-  readonly retryLater: (object: AccountObject, latestMs: number) => void;
-  readonly dropRetry: (id: ObjectId) => void;
-  readonly forget: (id: ObjectId) => void;
-  readonly keepOnly: (ids: ReadonlySet<ObjectId>) => void;
-  readonly clear: () => void;
-}
-
 const soonestRetryMs = 250;
 
 export const idOf = ({ kind, namespace, name }: Pick<AccountObject, 'kind' | 'namespace' | 'name'>): ObjectId =>
@@ -52,7 +38,7 @@ export function versionOf(object: AccountObject): string {
   return versions.getOrInsertComputed(object, () => JSON.stringify([uid, generation, deletedAt, annotations]));
 }
 
-export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => void): AccountOutcomes {
+export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => void) {
   const settled = new Map<ObjectId, Settled>();
   const retries = new Map<ObjectId, Retry>();
   /** Objects that are tried again because they may wait for their Workspace, by its id. */
@@ -85,9 +71,12 @@ export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => 
   }
 
   return {
-    has: (id, version) => settled.get(id)?.version === version || retries.get(id)?.version === version,
-    isRetried: (id) => retries.has(id),
-    settle: (object, isAccepted) => {
+    /** Whether this version of the object has been settled, or waits for its next try. */
+    has: (id: ObjectId, version: string): boolean =>
+      settled.get(id)?.version === version || retries.get(id)?.version === version,
+    isRetried: (id: ObjectId): boolean => retries.has(id),
+    /** Nothing is left to do for this version. Retries the objects that may have waited for it. */
+    settle: (object: AccountObject, isAccepted: boolean): void => {
       const id = idOf(object);
       dropRetry(id);
       const { uid } = object;
@@ -102,7 +91,8 @@ export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => 
       if (retries.has(payer)) tryNow(payer);
       wake(payer);
     },
-    retryLater: (object, latestMs) => {
+    /** Tries the object again, each time after a longer delay of at most `latestMs`. */
+    retryLater: (object: AccountObject, latestMs: number): void => {
       const id = idOf(object);
       const version = versionOf(object);
       const before = retries.get(id);
@@ -115,10 +105,10 @@ export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => 
     },
     dropRetry,
     forget,
-    keepOnly: (ids) => {
+    keepOnly: (ids: ReadonlySet<ObjectId>): void => {
       for (const id of [...settled.keys(), ...retries.keys()]) if (!ids.has(id)) forget(id);
     },
-    clear: () => {
+    clear: (): void => {
       for (const { cancel } of retries.values()) cancel();
       for (const map of [settled, retries, waiters]) map.clear();
     },

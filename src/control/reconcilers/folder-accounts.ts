@@ -26,12 +26,7 @@ interface FolderAccountsOptions {
   readonly latest: () => CatalogReading;
 }
 
-export interface FolderAccounts {
-  /** The folder was read again. */
-  readonly changed: () => void;
-  /** Resolves when nothing is under way any more. */
-  readonly close: () => Promise<void>;
-}
+export type FolderAccounts = ReturnType<typeof followFolderAccounts>;
 
 /** The work of the service that holds the lock. */
 interface Leading {
@@ -47,7 +42,7 @@ const lookForLockMs = 2_000;
  * Follows the accounts of a manifest folder. Until an object declares one, it does nothing. The key of an ApiKey is in
  * `account-keys/NAME/key` of the data folder, or in a Secret of the manifest folder.
  */
-export function followFolderAccounts(options: FolderAccountsOptions): FolderAccounts {
+export function followFolderAccounts(options: FolderAccountsOptions) {
   const { data, clock, log, accounts, latest } = options;
   const file = join(data, 'accounts.json');
   let leading: Leading | undefined;
@@ -119,7 +114,8 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
   const cancelLook = every(clock, lookForLockMs, look);
   look();
   return {
-    changed: () => {
+    /** The folder was read again. */
+    changed: (): void => {
       if (leading === undefined) {
         isNeeded ||= hasAccounts();
         look();
@@ -128,7 +124,8 @@ export function followFolderAccounts(options: FolderAccountsOptions): FolderAcco
         leading.controller.changed();
       }
     },
-    close: async () => {
+    /** Resolves when nothing is under way any more. */
+    close: async (): Promise<void> => {
       closed = true;
       cancelLook();
       await beginning;

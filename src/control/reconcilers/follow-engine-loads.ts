@@ -13,12 +13,6 @@ interface EngineLoadsOptions {
   readonly reader: MetricsReader;
 }
 
-interface EngineLoadFollower {
-  /** Asks the engines of these routes, and no others. */
-  readonly follow: (routes: Iterable<Route>) => void;
-  readonly close: () => void;
-}
-
 const askEveryMs = 1000;
 /** Most endpoints that are asked in one second. Of more, the ones whose last answer is oldest. */
 const maxAsked = 64;
@@ -50,7 +44,7 @@ export const metricsPathOf = ({ path }: Pick<Backend, 'path'>): string => `${pat
  * Asks each engine of a pool in use once a second at most. Nothing waits for an answer. Where there is none, the pool is used with what
  * Weir itself knows.
  */
-export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoadsOptions): EngineLoadFollower {
+export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoadsOptions) {
   let backends: readonly Backend[] = [];
   let asked = new Map<string, Asked>();
 
@@ -98,7 +92,8 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
 
   const stop = every(clock, askEveryMs, step);
   return {
-    follow: (routes) => {
+    /** Asks the engines of these routes, and no others. */
+    follow: (routes: Iterable<Route>): void => {
       const byCluster = new Map<string, Backend>();
       for (const { backend } of routes)
         if (engines[backend.engine].loadGauges && !isProvider(backend) && backend.cluster.proxy === undefined)
@@ -106,7 +101,7 @@ export function followEngineLoads({ clock, endpoints, loads, reader }: EngineLoa
       backends = [...byCluster.values()];
       reader.retain(new Set(byCluster.keys()));
     },
-    close: () => {
+    close: (): void => {
       stop();
       reader.close();
     },

@@ -28,15 +28,7 @@ interface ProbesOptions {
   readonly ask?: typeof askModels;
 }
 
-export interface Probes {
-  /** Follows the routes of a new catalog. */
-  readonly follow: (routes: readonly Route[]) => void;
-  /** The newest answer; undefined: it has not been asked, or has changed since. */
-  readonly of: (cluster: string) => Probe | undefined;
-  /** Whether the Backend of a route cannot answer requests, by the newest answer, and has answered none since. */
-  readonly isDown: (route: Route) => boolean;
-  readonly close: () => void;
-}
+export type Probes = ReturnType<typeof watchBackends>;
 
 const lookEveryMs = 2_000;
 /** From a new catalog to the first look: its endpoints are found meanwhile. */
@@ -49,7 +41,7 @@ const maxEndpoints = 3;
 const maxAsked = 20;
 
 /** The name of a cluster changes with its content, so a Backend that changes is asked again. */
-export function watchBackends(options: ProbesOptions): Probes {
+export function watchBackends(options: ProbesOptions) {
   const { clock, endpoints, health, readError, onRecovered, ask = askModels } = options;
   let followed: ReadonlyMap<string, readonly Route[]> = new Map();
   const probes = new Map<string, Probe>();
@@ -120,7 +112,8 @@ export function watchBackends(options: ProbesOptions): Probes {
   let cancelFirst: CancelTimer = () => undefined;
 
   return {
-    follow: (routes) => {
+    /** Follows the routes of a new catalog. */
+    follow: (routes: readonly Route[]): void => {
       for (const cluster of changed(routes)) probes.delete(cluster);
       // A question past a forward proxy would say nothing about requests.
       const direct = routes.filter(({ backend }) => backend.cluster.proxy === undefined);
@@ -131,13 +124,15 @@ export function watchBackends(options: ProbesOptions): Probes {
         for (const name of known.keys()) if (!followed.has(name)) known.delete(name);
       }
     },
-    of: (cluster) => probes.get(cluster),
-    isDown: (route) => {
+    /** The newest answer; undefined: it has not been asked, or has changed since. */
+    of: (cluster: string): Probe | undefined => probes.get(cluster),
+    /** Whether the Backend of a route cannot answer requests, by the newest answer, and has answered none since. */
+    isDown: (route: Route): boolean => {
       const last = probes.get(route.backend.cluster.name);
       if (last?.answer.kind !== 'fails' || last.answer.cause === 'silent') return false;
       return (health.record(route).answeredAt ?? -Infinity) <= last.since;
     },
-    close: () => {
+    close: (): void => {
       cancelFirst();
       stop();
     },

@@ -33,19 +33,13 @@ interface ReplicaOptions extends ReplicaParts {
 }
 
 /** One of the replicas that follow a namespace. */
-export interface Replica {
-  /** The snapshot or the compilation has changed. */
-  readonly changed: () => void;
-  readonly isLeading: () => boolean;
-  /** Lets another replica lead at once. Waits 5 s at most for an API server that does not answer. */
-  readonly close: () => Promise<void>;
-}
+export type Replica = ReturnType<typeof joinReplicas>;
 
 const lookEveryMs = 2_000;
 const closeMs = 5_000;
 
 /** Publishes the observations of this replica to the others, and writes the status of the objects while this replica leads. */
-export function joinReplicas(options: ReplicaOptions): Replica {
+export function joinReplicas(options: ReplicaOptions) {
   const { name, clock, log } = options;
   const fault =
     (what: string) =>
@@ -101,13 +95,15 @@ export function joinReplicas(options: ReplicaOptions): Replica {
 
   look();
   return {
-    changed: () => {
+    /** The snapshot or the compilation has changed. */
+    changed: (): void => {
       if (closed) return;
       look();
       controller.changed();
     },
     isLeading: elector.isLeading,
-    close: async () => {
+    /** Lets another replica lead at once. Waits 5 s at most for an API server that does not answer. */
+    close: async (): Promise<void> => {
       closed = true;
       cancelTimer();
       await within(closeMs, clock, leave());

@@ -21,13 +21,7 @@ interface ProblemWatchOptions {
   readonly log: Pick<PartLog, 'warn'>;
 }
 
-export interface ProblemWatch {
-  readonly report: () => ProblemReport;
-  /** Call when something has changed. Looks at once, or as soon as the rest after the last look is over. */
-  readonly lookNow: () => void;
-  /** Stops looking. Resolves when the last look and the last write have ended. */
-  readonly close: () => Promise<void>;
-}
+export type ProblemWatch = Awaited<ReturnType<typeof watchProblems>>;
 
 const everyMs = 2_000;
 /** The shortest rest after a look. While the database is down, every bill changes the journal. */
@@ -36,7 +30,7 @@ const minRestMs = 200;
 const restPerLook = 19;
 
 /** Looks for problems every two seconds, and keeps the list of the current ones. */
-export async function watchProblems(options: ProblemWatchOptions): Promise<ProblemWatch> {
+export async function watchProblems(options: ProblemWatchOptions) {
   const { clock, observe, catalog, file, onChange, log } = options;
   const tracker = createProblemTracker({ clock, kept: await file.load() });
   let cancel: CancelTimer = () => undefined;
@@ -101,8 +95,10 @@ export async function watchProblems(options: ProblemWatchOptions): Promise<Probl
   look();
   return {
     report,
+    /** Call when something has changed. Looks at once, or as soon as the rest after the last look is over. */
     lookNow,
-    close: async () => {
+    /** Stops looking. Resolves when the last look and the last write have ended. */
+    close: async (): Promise<void> => {
       isClosed = true;
       cancel();
       await looking;

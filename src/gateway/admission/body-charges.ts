@@ -29,15 +29,6 @@ export function uploadLimits(memoryLimitBytes: number): UploadLimits {
   return { totalBytes, workspaceBytes: Math.floor(totalBytes / 2), addressBytes: Math.floor(totalBytes / 2) };
 }
 
-/** The memory of all bodies in flight. */
-export interface BodyCharges {
-  readonly bytes: () => number;
-  /** Whether there is no room even for a small body. */
-  readonly isFull: () => boolean;
-  /** `headers` are those of a refusal that the owner caused. */
-  readonly open: (owner: UploadOwner, headers: Headers) => BodyCharge;
-}
-
 /** The memory of one body. */
 export interface BodyCharge {
   /** Throws a refusal if there is no room for so many bytes of this body. */
@@ -50,14 +41,17 @@ export interface BodyCharge {
   readonly isOpen: () => boolean;
 }
 
-export function createBodyCharges(limits: UploadLimits): BodyCharges {
+/** The memory of all bodies in flight. */
+export function createBodyCharges(limits: UploadLimits) {
   const byWorkspace = new Map<string, number>();
   const byAddress = new Map<string, number>();
   let total = 0;
   return {
-    bytes: () => total,
-    isFull: () => total + uploadStepBytes > limits.totalBytes,
-    open: ({ workspaceId, address }, headers) => {
+    bytes: (): number => total,
+    /** Whether there is no room even for a small body. */
+    isFull: (): boolean => total + uploadStepBytes > limits.totalBytes,
+    /** `headers` are those of a refusal that the owner caused. */
+    open: ({ workspaceId, address }: UploadOwner, headers: Headers): BodyCharge => {
       const network = address === undefined ? undefined : networkOf(address);
       let held = 0;
       let isOpen = true;

@@ -4,15 +4,6 @@ import type { Clock } from '../../core/clock.ts';
 import { isSameSecret } from '../../core/internal-token.ts';
 import { type KeyBlock, keyBlockSchema } from '../../core/key-block.ts';
 
-export interface KeyBlocks {
-  readonly add: (block: KeyBlock) => void;
-  /** Takes a block that another replica has signed. Texts of anybody else are left out. */
-  readonly take: (text: string) => void;
-  /** All blocks, signed, for the other replicas. Called twice a second, and holds the blocks while the database is down. */
-  readonly texts: () => readonly string[];
-  readonly statusOf: (keyId: string) => KeyStatus | undefined;
-}
-
 const maxBlocks = 10_000;
 /** How long a block holds once the database is back: what waits for the database is then written. */
 const holdMs = 60_000;
@@ -31,7 +22,7 @@ export function createKeyBlocks({
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly secret: () => string;
   readonly isDatabaseUp: () => boolean;
-}): KeyBlocks {
+}) {
   /** `until`: monotonic, counted from the last look at a database that was down. */
   const blocks = new Map<string, KeyBlock & { until: number }>();
 
@@ -43,17 +34,19 @@ export function createKeyBlocks({
 
   return {
     add,
-    take: (text) => {
+    /** Takes a block that another replica has signed. Texts of anybody else are left out. */
+    take: (text: string): void => {
       const [keyId, status, at] = text.split(' ');
       const { data: block } = keyBlockSchema.safeParse({ keyId, status, at: Number(at) });
       if (block !== undefined && isSameSecret(text, signed(block, secret()))) add(block);
     },
-    texts: () => {
+    /** All blocks, signed, for the other replicas. Called twice a second, and holds the blocks while the database is down. */
+    texts: (): readonly string[] => {
       const now = clock.elapsed();
       if (!isDatabaseUp()) for (const block of blocks.values()) block.until = now + holdMs;
       return [...blocks.values()].flatMap((block) => (block.until > now ? [signed(block, secret())] : []));
     },
-    statusOf: (keyId) => {
+    statusOf: (keyId: string): KeyStatus | undefined => {
       const block = blocks.get(keyId);
       if (block === undefined) return undefined;
       return !isDatabaseUp() || clock.elapsed() < block.until ? block.status : undefined;

@@ -218,10 +218,7 @@ export function nextAdmitRatio(ratio: number, load: Pick<Load, 'medianWaitMs' | 
 }
 
 /** Decides whether the service has refused nearly every new request for a while. */
-export interface ShedWatch {
-  readonly isSheddingAll: () => boolean;
-  readonly close: () => void;
-}
+export type ShedWatch = ReturnType<typeof createShedWatch>;
 
 interface ShedWatchOptions {
   readonly clock: Clock;
@@ -243,7 +240,7 @@ const enoughPass = 0.5;
  * Checks the share on a timer and not with each request. A replica that is not ready gets no requests, and its recovery
  * must still be noticed.
  */
-export function createShedWatch({ clock, shedShare, isQuiet = () => false }: ShedWatchOptions): ShedWatch {
+export function createShedWatch({ clock, shedShare, isQuiet = () => false }: ShedWatchOptions) {
   let since: number | undefined;
   let isSheddingAll = false;
 
@@ -259,5 +256,5 @@ export function createShedWatch({ clock, shedShare, isQuiet = () => false }: She
     }
   });
 
-  return { isSheddingAll: () => isSheddingAll, close };
+  return { isSheddingAll: (): boolean => isSheddingAll, close };
 }

@@ -1,9 +1,3 @@
-/** The order in which large bodies are received. */
-export interface ReadAhead {
-  /** Queues a body of about so many bytes. Calls `read` when its turn has come, at once if there is room. */
-  readonly enter: (bytes: number, read: () => void) => ReadTurn;
-}
-
 /** One body, from its place in the queue until it was read. */
 export interface ReadTurn {
   /** Call once a second while the body has not all arrived. A body that is slow takes no room from others, and none waits for long. */
@@ -27,10 +21,11 @@ interface Queued {
 }
 
 /**
+ * The order in which large bodies are received.
  * Receives only about so many bytes of large bodies before they are read. One thread reads them, one after the other. The bodies of 150
  * callers need not all be in memory while they wait for it: the rest stays with the callers.
  */
-export function createReadAhead(maxBytes: number): ReadAhead {
+export function createReadAhead(maxBytes: number) {
   const queue = new Set<Queued>();
   const reading = new Set<Queued>();
   let taken = 0;
@@ -54,7 +49,8 @@ export function createReadAhead(maxBytes: number): ReadAhead {
   }
 
   return {
-    enter: (bytes, read) => {
+    /** Queues a body of about so many bytes. Calls `read` when its turn has come, at once if there is room. */
+    enter: (bytes: number, read: () => void): ReadTurn => {
       const queued = { room: Math.min(bytes, maxRoomBytes), read, isReading: false, ticks: 0 };
       if (queue.size === 0 && taken + queued.room <= maxBytes) start(queued);
       else queue.add(queued);

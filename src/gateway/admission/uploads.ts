@@ -51,20 +51,7 @@ interface OpenOptions {
   readonly declaredBytes: number;
 }
 
-export interface UploadLedger {
-  /**
-   * Opens the account of one request's body, and charges one step for the memory of an open request. Throws a refusal at once if
-   * there is no room for one step, or for the declared size.
-   */
-  readonly open: (owner: UploadOwner, options: OpenOptions) => Upload;
-  /** How many bodies are still arriving. */
-  readonly arriving: () => number;
-  /** Bytes charged to bodies. */
-  readonly bytes: () => number;
-  /** Whether there is no room even for a small body. */
-  readonly isFull: () => boolean;
-  readonly close: () => void;
-}
+export type UploadLedger = ReturnType<typeof createUploads>;
 
 /** A body that is still arriving. */
 interface Arriving extends Pick<Arrival, 'expire'> {
@@ -82,7 +69,7 @@ interface Arriving extends Pick<Arrival, 'expire'> {
  * Accounts for the memory of each request body, on all surfaces, from its first byte until its request ends. One timer checks those
  * that are still arriving.
  */
-export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
+export function createUploads({ clock, limits }: UploadsOptions) {
   const charges = createBodyCharges(limits);
   const waiting = new ByNumber<Arriving>();
   const readAhead = createReadAhead(aheadBytes);
@@ -111,11 +98,18 @@ export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
   }
 
   return {
-    arriving: () => waiting.size,
+    /** How many bodies are still arriving. */
+    arriving: (): number => waiting.size,
+    /** Bytes charged to bodies. */
     bytes: charges.bytes,
+    /** Whether there is no room even for a small body. */
     isFull: charges.isFull,
-    close: () => cancelTick?.(),
-    open: (owner, { headers, declaredBytes }) => {
+    close: (): void => cancelTick?.(),
+    /**
+     * Opens the account of one request's body, and charges one step for the memory of an open request. Throws a refusal at once if
+     * there is no room for one step, or for the declared size.
+     */
+    open: (owner: UploadOwner, { headers, declaredBytes }: OpenOptions): Upload => {
       const charge = charges.open(owner, headers);
       let arriving: Arriving | undefined;
       let turn: ReadTurn | undefined;

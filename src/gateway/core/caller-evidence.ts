@@ -4,11 +4,7 @@ import { createDecayedMean, type DecayedMean } from './decayed-mean.ts';
  * Distinguishes failures caused by one caller's requests from failures of the route or model that serves them. A failure that may be
  * the request's own fault counts only while another caller's requests mostly fail, too. Callers are ids of API keys.
  */
-export interface CallerEvidence {
-  readonly served: (now: number, caller: string) => void;
-  /** Records a failure that may be the request's own fault. Returns whether it counts. */
-  readonly failed: (now: number, caller: string) => boolean;
-}
+export type CallerEvidence = ReturnType<typeof createCallerEvidence>;
 
 /** Most callers that are remembered. The caller that has sent no request for the longest time is forgotten first. */
 const maxCallers = 64;
@@ -17,7 +13,7 @@ const remembered = { halfLifeMs: 120_000, maxWeight: 12 };
 /** One failure may be chance; two recent failures are a sign. */
 const minFailed = 1.5;
 
-export function createCallerEvidence(): CallerEvidence {
+export function createCallerEvidence() {
   /** The share of each caller's requests that failed. The caller that was seen last is at the end. */
   const shares = new Map<string, DecayedMean>();
 
@@ -36,8 +32,9 @@ export function createCallerEvidence(): CallerEvidence {
   }
 
   return {
-    served: (now, caller) => add(now, caller, 0),
-    failed: (now, caller) => {
+    served: (now: number, caller: string): void => add(now, caller, 0),
+    /** Records a failure that may be the request's own fault. Returns whether it counts. */
+    failed: (now: number, caller: string): boolean => {
       add(now, caller, 1);
       for (const [other, share] of shares) if (other !== caller && mostlyFails(share, now)) return true;
       return false;

@@ -235,16 +235,10 @@ export function createOutputEstimate(): OutputEstimate {
  * Delivered text that is still to be counted, in runs: an engine writes reasoning, text and calls separately, so no token spans
  * two runs.
  */
-export interface CountedRuns {
-  readonly take: (event: RelayedEvent) => void;
-  readonly clear: () => void;
-  readonly texts: () => readonly string[];
-  /** UTF-16 units in all. */
-  readonly length: () => number;
-}
+export type CountedRuns = ReturnType<typeof createRuns>;
 
 /** Starts without text. */
-export function createRuns(): CountedRuns {
+export function createRuns() {
   let texts: string[] = [];
   let last = '';
   let length = 0;
@@ -258,14 +252,15 @@ export function createRuns(): CountedRuns {
   }
 
   return {
-    length: () => length,
-    texts: () => texts,
-    clear: () => {
+    /** UTF-16 units in all. */
+    length: (): number => length,
+    texts: (): readonly string[] => texts,
+    clear: (): void => {
       texts = [];
       last = '';
       length = 0;
     },
-    take: (event) => {
+    take: (event: RelayedEvent): void => {
       switch (event.type) {
         case 'usage':
         case 'finish':

@@ -2,19 +2,12 @@
  * A mean in which old values count for less. Values lose weight with time, so that an old state is forgotten, and with each new
  * value, so that a new state shows soon.
  */
-export interface DecayedMean {
-  readonly add: (now: number, value: number, options?: { readonly weight?: number }) => void;
-  /** How many values the mean rests on. A value counts for half after one half-life. */
-  readonly weight: (now: number) => number;
-  /** `prior`: so many values of that size are assumed before any is known. NaN: neither values nor a prior. */
-  readonly mean: (now: number, prior?: { readonly value: number; readonly weight: number }) => number;
-  readonly restart: () => void;
-}
+export type DecayedMean = ReturnType<typeof createDecayedMean>;
 
 const nothingKnown = { value: 0, weight: 0 };
 
 /** `maxWeight`: a value hardly counts once so many others are newer. */
-export function createDecayedMean(options: { readonly halfLifeMs: number; readonly maxWeight: number }): DecayedMean {
+export function createDecayedMean(options: { readonly halfLifeMs: number; readonly maxWeight: number }) {
   const { halfLifeMs, maxWeight } = options;
   let weight = 0;
   let sum = 0;
@@ -30,7 +23,7 @@ export function createDecayedMean(options: { readonly halfLifeMs: number; readon
   }
 
   return {
-    add: (now, value, { weight: added = 1 } = {}) => {
+    add: (now: number, value: number, { weight: added = 1 }: { readonly weight?: number } = {}): void => {
       settle(now);
       const room = maxWeight - added;
       if (weight > room) {
@@ -40,15 +33,17 @@ export function createDecayedMean(options: { readonly halfLifeMs: number; readon
       weight += added;
       sum += value * added;
     },
-    weight: (now) => {
+    /** How many values the mean rests on. A value counts for half after one half-life. */
+    weight: (now: number): number => {
       settle(now);
       return weight;
     },
-    mean: (now, prior = nothingKnown) => {
+    /** `prior`: so many values of that size are assumed before any is known. NaN: neither values nor a prior. */
+    mean: (now: number, prior: { readonly value: number; readonly weight: number } = nothingKnown): number => {
       settle(now);
       return (sum + prior.value * prior.weight) / (weight + prior.weight);
     },
-    restart: () => {
+    restart: (): void => {
       weight = 0;
       sum = 0;
     },

@@ -2,27 +2,22 @@
  * Histograms whose buckets grow by a constant factor: the relative error of a quantile is the same everywhere.
  * Histograms of one scale can be added bucket by bucket.
  */
-interface LogScale {
-  readonly bucketCount: number;
-  /**
-   * The bucket of a value. Values below the lowest bound belong to the first bucket, values above the highest bound to
-   * the last.
-   */
-  readonly bucketOf: (value: number) => number;
-  /** The lower bound of a bucket. A fraction is a place within the bucket. */
-  readonly boundAt: (place: number) => number;
-}
-
 export function createLogScale(options: {
   readonly lowest: number;
   readonly perDoubling: number;
   readonly bucketCount: number;
-}): LogScale {
+}) {
   const { lowest, perDoubling, bucketCount } = options;
   return {
     bucketCount,
-    bucketOf: (value) => Math.min(Math.max(Math.floor(Math.log2(value / lowest) * perDoubling), 0), bucketCount - 1),
-    boundAt: (place) => lowest * 2 ** (place / perDoubling),
+    /**
+     * The bucket of a value. Values below the lowest bound belong to the first bucket, values above the highest bound to
+     * the last.
+     */
+    bucketOf: (value: number): number =>
+      Math.min(Math.max(Math.floor(Math.log2(value / lowest) * perDoubling), 0), bucketCount - 1),
+    /** The lower bound of a bucket. A fraction is a place within the bucket. */
+    boundAt: (place: number): number => lowest * 2 ** (place / perDoubling),
   };
 }
 

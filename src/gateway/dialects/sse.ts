@@ -20,18 +20,12 @@ interface SseSink {
   readonly run?: (input: string, at: number) => number;
 }
 
-/** Both functions throw RangeError when an event exceeds the limit. */
-interface SseDecoder {
-  readonly push: (bytes: Uint8Array) => void;
-  /** Called when the stream has ended. An unfinished event counts, because some engines leave out the last blank line. */
-  readonly end: () => void;
-}
-
 /**
+ * Both functions throw RangeError when an event exceeds the limit.
  * Decodes a stream of server-sent events to their `data` payloads (WHATWG HTML §9.2.6). Comments, ids and retry times
  * are dropped: no chat engine uses them. Bytes may be split anywhere.
  */
-export function createSseDecoder(sink: SseSink): SseDecoder {
+export function createSseDecoder(sink: SseSink) {
   const decoder = new TextDecoder();
   /** The text after the last line ending. */
   let rest = '';
@@ -96,7 +90,8 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
   }
 
   return {
-    push: (bytes) => take(lineFeeds(decoder.decode(bytes, { stream: true }))),
-    end: () => take(`${lineFeeds(decoder.decode())}\n\n`),
+    push: (bytes: Uint8Array): void => take(lineFeeds(decoder.decode(bytes, { stream: true }))),
+    /** Called when the stream has ended. An unfinished event counts, because some engines leave out the last blank line. */
+    end: (): void => take(`${lineFeeds(decoder.decode())}\n\n`),
   };
 }

@@ -14,7 +14,7 @@ import { continueChoice, missingOf } from './continuation/continuation.ts';
 import { choiceSizes } from './continuation/delivered.ts';
 import { mergeNothing } from './continuation/merge.ts';
 import type { TokenShare } from './continuation/token-totals.ts';
-import { afterRace, type DispatchEnd, type DispatchEnding } from './dispatch-end.ts';
+import { afterRace, type DispatchEnding } from './dispatch-end.ts';
 import type { DispatchServices } from './dispatch-services.ts';
 import { startRace } from './race.ts';
 import type { RaceEnd } from './race-end.ts';
@@ -23,17 +23,13 @@ import { type DispatchOptions, newRunningDispatch, type RunningDispatch } from '
 import type { BrokenAnswer, RaceListener } from './running-race.ts';
 
 /** An answer under way. Pausing it stops the reading from its engines. */
-export interface Dispatch {
-  readonly ended: Promise<DispatchEnd>;
-  readonly pause: () => void;
-  readonly resume: () => void;
-}
+export type Dispatch = ReturnType<typeof dispatch>;
 
 /**
  * Serves a plan. Tries its routes in order, each on several endpoints, and hedges. When an attempt breaks off in the middle of a
  * stream, another endpoint continues each choice that has not ended (docs/reference/architecture.md §2.3).
  */
-export function dispatch(options: DispatchOptions, services: DispatchServices): Dispatch {
+export function dispatch(options: DispatchOptions, services: DispatchServices) {
   const { plan, asked, signal } = options;
   const running = newRunningDispatch(options, services);
   if (signal.aborted) leave(running);
@@ -44,7 +40,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
     running.branches.add(first);
     start(running, first, undefined);
   }
-  return { ended: running.ended.promise, pause: () => pause(running), resume: () => resume(running) };
+  return { ended: running.ended.promise, pause: (): void => pause(running), resume: (): void => resume(running) };
 }
 
 /** Returns what removes the listener. A function that is written where a property is assigned would outlive its request (docs/decisions/0022). */

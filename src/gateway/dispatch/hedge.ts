@@ -2,11 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { AttemptPlace, Health, OtherEndpoints } from '../core/health.ts';
 
 /** Watches the newest attempt. Starts another one when the first output is late. */
-export interface HedgeWatch {
-  /** Watches this attempt from now on, and the previous one no longer. */
-  readonly watch: (at: AttemptPlace, hedge: PossibleHedge) => void;
-  readonly stop: () => void;
-}
+export type HedgeWatch = ReturnType<typeof createHedgeWatch>;
 
 interface PossibleHedge {
   /** Where a second attempt can be made. */
@@ -30,12 +26,13 @@ interface HedgeWatchOptions {
 const lookEveryMs = 250;
 
 /** Has one timer, for one attempt at a time. */
-export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOptions): HedgeWatch {
+export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOptions) {
   let cancelTimer = (): void => undefined;
 
   return {
-    stop: () => cancelTimer(),
-    watch: (at, { others, isRoom, start }) => {
+    stop: (): void => cancelTimer(),
+    /** Watches this attempt from now on, and the previous one no longer. */
+    watch: (at: AttemptPlace, { others, isRoom, start }: PossibleHedge): void => {
       cancelTimer();
       if (others.length === 0) return;
       const begunAt = clock.elapsed();
@@ -60,25 +57,22 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
 }
 
 /** Limits the extra attempts of hedging over all requests of this replica. */
-export interface HedgeBudget {
-  /** Call it once for each dispatched request. The request earns a share of an extra attempt. */
-  readonly earn: () => void;
-  /** Spends one extra attempt. False: none is left. */
-  readonly spend: () => boolean;
-}
+export type HedgeBudget = ReturnType<typeof createHedgeBudget>;
 
 /** Extra attempts per request in the long run. */
 const share = 0.1;
 /** Most extra attempts that can be saved up. A sudden stall of one route may use them all at once. */
 const maxSaved = 10;
 
-export function createHedgeBudget(): HedgeBudget {
+export function createHedgeBudget() {
   let saved = maxSaved;
   return {
-    earn: () => {
+    /** Call it once for each dispatched request. The request earns a share of an extra attempt. */
+    earn: (): void => {
       saved = Math.min(maxSaved, saved + share);
     },
-    spend: () => {
+    /** Spends one extra attempt. False: none is left. */
+    spend: (): boolean => {
       if (saved < 1) return false;
       saved -= 1;
       return true;

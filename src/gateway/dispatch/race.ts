@@ -11,29 +11,24 @@ import { leaveCalled, type LeftAttempt } from './left-attempts.ts';
 import { hold, newRunner, reasonOf, reportEnd, type Runner, stepOf, takeHeld } from './runner.ts';
 import { newRunningRace, type RaceListener, type RaceOptions, type RunningRace } from './running-race.ts';
 
-export interface AttemptRace {
-  /** Ends the race and its calls. No effect after the end. */
-  readonly abort: () => void;
-  /** Ends the race because the caller left. Returns the attempts whose calls have gone out. Abort each to close its call. */
-  readonly leave: () => readonly LeftAttempt[];
-  /** Pauses the reading from engines, including those that are called later. */
-  readonly pause: () => void;
-  readonly resume: () => void;
-}
+export type AttemptRace = ReturnType<typeof startRace>;
 
 /**
  * Races attempts for an answer, or for one choice that has to be continued. Tries one endpoint after the other until one
  * delivers. The caller sees neither a failure before the first output nor the loser of a hedge. `decide` has the rules, and the
  * functions below act on its decisions.
  */
-export function startRace(options: RaceOptions, services: DispatchServices, listener: RaceListener): AttemptRace {
+export function startRace(options: RaceOptions, services: DispatchServices, listener: RaceListener) {
   const race = newRunningRace(options, services, listener);
   take(race, { kind: 'begin' });
   return {
-    abort: () => stop(race),
-    leave: () => leave(race),
-    pause: () => pause(race),
-    resume: () => resume(race),
+    /** Ends the race and its calls. No effect after the end. */
+    abort: (): void => stop(race),
+    /** Ends the race because the caller left. Returns the attempts whose calls have gone out. Abort each to close its call. */
+    leave: (): readonly LeftAttempt[] => leave(race),
+    /** Pauses the reading from engines, including those that are called later. */
+    pause: (): void => pause(race),
+    resume: (): void => resume(race),
   };
 }
 

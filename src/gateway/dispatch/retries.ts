@@ -5,12 +5,7 @@ import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type Refused
 import { causeOf } from '../../core/fault-cause.ts';
 
 /** Decides whether another route is tried after a fault. Another route is tried unless the request itself may be the cause. */
-export interface RetryPolicy {
-  /** Call it once for each fault after which another route could be tried. It counts each permission. */
-  readonly mayRetry: (fault: Fault) => boolean;
-  /** Returns the reason of a failed request, which may be that the same prompt has failed before. */
-  readonly explain: (refusedFor: RefusedFor | undefined) => RefusedFor | undefined;
-}
+export type RetryPolicy = ReturnType<typeof createRetryPolicy>;
 
 export interface RetryPolicyOptions {
   /** On how many endpoints engines failed on the same prompt lately. An answer to the prompt resets this to 0. */
@@ -24,16 +19,19 @@ export interface RetryPolicyOptions {
 /** A prompt that has failed on this number of endpoints is tried on no more than this number when it is sent again. */
 const enoughPlaces = 2;
 
-export function createRetryPolicy({ failedOn, places, spendStructureRetry }: RetryPolicyOptions): RetryPolicy {
+export function createRetryPolicy({ failedOn, places, spendStructureRetry }: RetryPolicyOptions) {
   const isRepeated = failedOn >= Math.min(enoughPlaces, places);
   let failures = 0;
   return {
-    mayRetry: (fault) => {
+    /** Call it once for each fault after which another route could be tried. It counts each permission. */
+    mayRetry: (fault: Fault): boolean => {
       if (fault.kind === 'structure') return spendStructureRetry();
       if (isEngineFailure(fault)) failures += 1;
       return !isRepeated || failures < enoughPlaces;
     },
-    explain: (refusedFor) => (isRepeated && refusedFor === 'other' ? 'repeated-failure' : refusedFor),
+    /** Returns the reason of a failed request, which may be that the same prompt has failed before. */
+    explain: (refusedFor: RefusedFor | undefined): RefusedFor | undefined =>
+      isRepeated && refusedFor === 'other' ? 'repeated-failure' : refusedFor,
   };
 }
 
@@ -69,12 +67,7 @@ export function refusalOf(faults: readonly Fault[]): AttemptRefusal {
  * Limits how many of a caller's answers with the wrong structure are tried again on another route. A caller is the id of an API
  * key.
  */
-export interface StructureRetries {
-  /** Call it for an answer with the right structure. Its caller earns a share of a retry. */
-  readonly earn: (caller: string) => void;
-  /** Spends one retry. False: the caller has none left. */
-  readonly spend: (caller: string) => boolean;
-}
+export type StructureRetries = ReturnType<typeof createStructureRetries>;
 
 /** Most retries that can be saved up. More are not needed: routing leaves a route out after a few bad answers. */
 const maxSaved = 10;
@@ -90,7 +83,7 @@ interface Saved {
   readonly at: number;
 }
 
-export function createStructureRetries({ clock }: { readonly clock: Pick<Clock, 'elapsed'> }): StructureRetries {
+export function createStructureRetries({ clock }: { readonly clock: Pick<Clock, 'elapsed'> }) {
   const saved = new Map<string, Saved>();
 
   function save(caller: string, retries: number): void {
@@ -107,10 +100,12 @@ export function createStructureRetries({ clock }: { readonly clock: Pick<Clock, 
   }
 
   return {
-    earn: (caller) => {
+    /** Call it for an answer with the right structure. Its caller earns a share of a retry. */
+    earn: (caller: string): void => {
       if (saved.has(caller)) save(caller, Math.min(maxSaved, retriesOf(caller) + share));
     },
-    spend: (caller) => {
+    /** Spends one retry. False: the caller has none left. */
+    spend: (caller: string): boolean => {
       const retries = retriesOf(caller);
       if (retries < 1) return false;
       save(caller, retries - 1);

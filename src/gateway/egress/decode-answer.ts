@@ -15,17 +15,9 @@ interface DecodedSink {
 }
 
 /** Decodes the body of an answer. */
-export interface BodyDecoder {
-  /** False: the decoder is full until `drained`. */
-  readonly push: (bytes: Buffer) => boolean;
-  readonly end: () => void;
-  /** Nothing is reported afterwards. */
-  readonly close: () => void;
-  readonly pause: () => void;
-  readonly resume: () => void;
-}
+export type BodyDecoder = ReturnType<typeof decodeAnswer>;
 
-export function decodeAnswer(coding: ContentCoding, sink: DecodedSink): BodyDecoder {
+export function decodeAnswer(coding: ContentCoding, sink: DecodedSink) {
   /** Begins with the body, whose first bytes it needs. */
   let transform: Transform | undefined;
   let decodedBytes = 0;
@@ -58,17 +50,19 @@ export function decodeAnswer(coding: ContentCoding, sink: DecodedSink): BodyDeco
   }
 
   return {
-    push: (bytes) => bytes.length === 0 || (transform ??= start(bytes)).write(bytes),
-    end: () => {
+    /** False: the decoder is full until `drained`. */
+    push: (bytes: Buffer): boolean => bytes.length === 0 || (transform ??= start(bytes)).write(bytes),
+    end: (): void => {
       if (transform === undefined) sink.ended();
       else transform.end();
     },
+    /** Nothing is reported afterwards. */
     close,
-    pause: () => {
+    pause: (): void => {
       isPaused = true;
       transform?.pause();
     },
-    resume: () => {
+    resume: (): void => {
       isPaused = false;
       transform?.resume();
     },

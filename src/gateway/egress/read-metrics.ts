@@ -20,13 +20,7 @@ export type MetricsAnswer =
   | { readonly kind: 'absent' }
   | { readonly kind: 'failed' };
 
-export interface MetricsReader {
-  /** Never rejects. */
-  readonly read: (target: MetricsTarget) => Promise<MetricsAnswer>;
-  /** Closes the connections to the other clusters. */
-  readonly retain: (clusters: ReadonlySet<string>) => void;
-  readonly close: () => void;
-}
+export type MetricsReader = ReturnType<typeof createMetricsReader>;
 
 /** A slower answer is out of date. */
 const timeoutMs = 1000;
@@ -37,7 +31,7 @@ const maxBytes = 1_048_576;
  * Reads the metrics of engines past Envoy, like `checkEndpoint`: Envoy would count each reading as a request to the backend, and as one of
  * the requests that the backend may have at a time. A redirect is not followed, so that the credentials stay at the endpoint.
  */
-export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader {
+export function createMetricsReader(clock: Pick<Clock, 'after'>) {
   const agents = new Map<string, Agent>();
 
   function agentOf({ name, tls }: MetricsTarget['cluster']): Agent {
@@ -52,7 +46,8 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader 
   }
 
   return {
-    read: async ({ cluster, endpoint, authority, path, headers = [] }) => {
+    /** Never rejects. */
+    read: async ({ cluster, endpoint, authority, path, headers = [] }: MetricsTarget): Promise<MetricsAnswer> => {
       const late = new AbortController();
       const cancel = clock.after(timeoutMs, () => late.abort());
       try {
@@ -78,10 +73,11 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>): MetricsReader 
         cancel();
       }
     },
-    retain: (clusters) => {
+    /** Closes the connections to the other clusters. */
+    retain: (clusters: ReadonlySet<string>): void => {
       for (const name of agents.keys()) if (!clusters.has(name)) forget(name);
     },
-    close: () => {
+    close: (): void => {
       for (const name of agents.keys()) forget(name);
     },
   };

@@ -6,10 +6,7 @@ import type { ServerHttp2Stream } from 'node:http2';
  * sender that holds most is cut: if single streams were reset, the unread bytes on them would still take from the window of the
  * connection, and its other streams would wait forever.
  */
-export interface BufferedMemory {
-  /** `cut` ends the connection. It is called at most once, inside a read. */
-  readonly join: (sender: string, cut: () => void) => ConnectionMemory;
-}
+export type BufferedMemory = ReturnType<typeof createBufferedMemory>;
 
 /** The memory of one connection. */
 export interface ConnectionMemory {
@@ -21,12 +18,7 @@ export interface ConnectionMemory {
 }
 
 /** The memory of one stream. */
-export interface StreamMemory {
-  /** A message was handed over. Only what has arrived after it is held from now on. */
-  readonly handedOver: () => void;
-  /** So many bytes of an answer wait to be read. */
-  readonly waiting: (bytes: number) => void;
-}
+export type StreamMemory = ReturnType<typeof followStream>;
 
 interface Holder {
   readonly sender: string;
@@ -45,7 +37,7 @@ const pieceBytes = 512;
 const sizeOf = ({ length, buffer }: Uint8Array): number =>
   Math.max(length, Math.min(buffer.byteLength, maxKeptBytes)) + pieceBytes;
 
-export function createBufferedMemory(maxBytes: number): BufferedMemory {
+export function createBufferedMemory(maxBytes: number) {
   const holders = new Set<Holder>();
   let held = 0;
 
@@ -72,7 +64,8 @@ export function createBufferedMemory(maxBytes: number): BufferedMemory {
   }
 
   return {
-    join: (sender, cut) => {
+    /** `cut` ends the connection. It is called at most once, inside a read. */
+    join: (sender: string, cut: () => void): ConnectionMemory => {
       const holder: Holder = { sender, cut, bytes: 0 };
       const streams = new WeakMap<object, StreamMemory>();
       holders.add(holder);
@@ -89,7 +82,7 @@ export function createBufferedMemory(maxBytes: number): BufferedMemory {
   };
 }
 
-function followStream(stream: ServerHttp2Stream, add: (bytes: number) => void): StreamMemory {
+function followStream(stream: ServerHttp2Stream, add: (bytes: number) => void) {
   let received = 0;
   let waiting = 0;
   let isClosed = false;
@@ -105,8 +98,10 @@ function followStream(stream: ServerHttp2Stream, add: (bytes: number) => void): 
     isClosed = true;
   });
   return {
-    handedOver: () => setReceived(stream.readableLength),
-    waiting: (bytes) => {
+    /** A message was handed over. Only what has arrived after it is held from now on. */
+    handedOver: (): void => setReceived(stream.readableLength),
+    /** So many bytes of an answer wait to be read. */
+    waiting: (bytes: number): void => {
       if (isClosed) return;
       add(bytes - waiting);
       waiting = bytes;

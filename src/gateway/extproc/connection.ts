@@ -20,24 +20,18 @@ import { ConnectionLoss } from './connection-loss.ts';
 const protoFile = fileURLToPath(new URL('../../../protos/ext_proc.proto', import.meta.url));
 const serviceName = 'envoy.service.ext_proc.v3.ExternalProcessor';
 
-interface ExternalProcessor {
-  /** The service with this codec for its requests. Its responses are encoded before they are written. */
-  readonly serviceReading: (read: (bytes: Buffer) => object) => ServiceDefinition;
-  /** The generic codec of its messages. Fields have the names of the file. */
-  readonly readRequest: (bytes: Buffer) => unknown;
-  readonly writeResponse: (response: object) => Buffer;
-}
-
 /** Loads the service that protos/ext_proc.proto defines. */
-export async function loadExternalProcessor(): Promise<ExternalProcessor> {
+export async function loadExternalProcessor() {
   const { [serviceName]: service } = await load(protoFile, { keepCase: true });
   const process = service === undefined || 'format' in service ? undefined : service['Process'];
   if (process === undefined) throw new Error(`${protoFile} does not define ${serviceName}.Process`);
   const alreadyEncoded = (message: Buffer): Buffer => message;
   return {
-    serviceReading: (read) => ({
+    /** The service with this codec for its requests. Its responses are encoded before they are written. */
+    serviceReading: (read: (bytes: Buffer) => object): ServiceDefinition => ({
       Process: { ...process, requestDeserialize: read, responseSerialize: alreadyEncoded },
     }),
+    /** The generic codec of its messages. Fields have the names of the file. */
     readRequest: process.requestDeserialize,
     writeResponse: process.responseSerialize,
   };
@@ -96,14 +90,7 @@ function streamOf(call: ServerInterceptingCallInterface): object {
 }
 
 /** One connection of Envoy, with all calls on it. */
-export interface Connection {
-  /** Calls that have not ended. */
-  readonly open: () => number;
-  /** Accepts no more calls, and closes after the last one. */
-  readonly drain: () => void;
-  /** Closes now, with every call. */
-  readonly cut: () => void;
-}
+export type Connection = ReturnType<typeof serveConnection>;
 
 /**
  * Serves the calls of one connection. Each connection has a gRPC server of its own, so that a call knows its connection, which
@@ -123,7 +110,7 @@ export function serveConnection<Message extends object>(options: {
   readonly addServices?: (server: Server) => void;
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
-}): Connection {
+}) {
   const { answer, atTurnEnd, bounds, clock, maxMessageBytes, memory, service, socket } = options;
   const loss = new ConnectionLoss(clock);
   let open = 0;
@@ -158,12 +145,15 @@ export function serveConnection<Message extends object>(options: {
   });
   inject(server, socket, memory);
   return {
-    open: () => open,
-    drain: () => {
+    /** Calls that have not ended. */
+    open: (): number => open,
+    /** Accepts no more calls, and closes after the last one. */
+    drain: (): void => {
       isDraining = true;
       server.tryShutdown(() => undefined);
     },
-    cut: () => {
+    /** Closes now, with every call. */
+    cut: (): void => {
       // The calls may end before the end of the connection is seen.
       if (open > 0) loss.happened();
       socket.destroy();

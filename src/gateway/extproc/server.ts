@@ -10,12 +10,7 @@ import type { ConnectionLoss } from './connection-loss.ts';
 import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
 import { type ProcessingRequest, readProcessingRequest } from './wire.ts';
 
-export interface ExtProcServer {
-  /** Streams open now. */
-  readonly open: () => number;
-  /** Accepts no new streams, waits up to `graceMs` for the open ones, then cuts the others and removes the socket. */
-  readonly close: (graceMs: number) => Promise<void>;
-}
+export type ExtProcServer = Awaited<ReturnType<typeof listenExtProc>>;
 
 /**
  * Listens for Envoy's ext_proc streams on a Unix socket and hands each to `handle` as an HTTP exchange.
@@ -34,7 +29,7 @@ export async function listenExtProc(options: {
   /** Requests are handled when the turn of the event loop that brought them ends. */
   readonly atTurnEnd: AtTurnEnd;
   readonly clock: Pick<Clock, 'after'>;
-}): Promise<ExtProcServer> {
+}) {
   const { atTurnEnd, clock, handle, openDelivery, socketPath, strangers } = options;
   const service = (await loadExternalProcessor()).serviceReading(readProcessingRequest);
   const connections = new Map<Socket, Connection>();
@@ -71,8 +66,10 @@ export async function listenExtProc(options: {
   ];
   await Promise.all(sockets.map(listen));
   return {
-    open: () => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
-    close: async (graceMs) => {
+    /** Streams open now. */
+    open: (): number => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
+    /** Accepts no new streams, waits up to `graceMs` for the open ones, then cuts the others and removes the socket. */
+    close: async (graceMs: number): Promise<void> => {
       const timer = setTimeout(() => {
         for (const connection of connections.values()) connection.cut();
       }, graceMs);

@@ -71,16 +71,7 @@ export interface AnswerLength {
 }
 
 /** How long the answers of each model are, learned from the model's answers in this process. */
-export interface AnswerLengths {
-  /**
-   * Tokens that nine in ten of a model's answers do not exceed, at most a tenth too many. `prior` is the assumed length
-   * of answers while nothing is known. It counts as two answers, so it has no influence after eighteen answers.
-   */
-  readonly p90: (modelId: string, prior: number) => number;
-  readonly learn: (modelId: string, answer: AnswerLength) => void;
-  /** Forgets the lengths of all models but these. */
-  readonly retain: (models: ReadonlyMap<string, unknown>) => void;
-}
+export type AnswerLengths = ReturnType<typeof createAnswerLengths>;
 
 /** Each bucket is a tenth wider than the one before: 147 of them reach beyond a million tokens, in 2.4 KB per model. */
 const growth = 1.1;
@@ -105,7 +96,7 @@ interface Learned {
   total: number;
 }
 
-export function createAnswerLengths(): AnswerLengths {
+export function createAnswerLengths() {
   const models = new Map<string, Learned>();
 
   function learnedOf(modelId: string): Learned {
@@ -117,11 +108,15 @@ export function createAnswerLengths(): AnswerLengths {
   }
 
   return {
-    p90: (modelId, prior) => {
+    /**
+     * Tokens that nine in ten of a model's answers do not exceed, at most a tenth too many. `prior` is the assumed length
+     * of answers while nothing is known. It counts as two answers, so it has no influence after eighteen answers.
+     */
+    p90: (modelId: string, prior: number): number => {
       const learned = models.get(modelId);
       return learned === undefined ? prior : quantile(learned, prior);
     },
-    learn: (modelId, { tokens, end }) => {
+    learn: (modelId: string, { tokens, end }: AnswerLength): void => {
       const learned = learnedOf(modelId);
       const counts = end === 'whole' ? learned.whole : learned.cutOff;
       const bucket = bucketOf(tokens);
@@ -136,7 +131,8 @@ export function createAnswerLengths(): AnswerLengths {
         }
       }
     },
-    retain: (next) => {
+    /** Forgets the lengths of all models but these. */
+    retain: (next: ReadonlyMap<string, unknown>): void => {
       for (const id of models.keys()) if (!next.has(id)) models.delete(id);
     },
   };

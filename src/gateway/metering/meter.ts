@@ -10,13 +10,7 @@ interface Metered {
 }
 
 /** Counts what one answer used, from the events that were delivered. */
-export interface Meter {
-  readonly take: (events: readonly RelayedEvent[]) => void;
-  /** What would be billed if the caller left now. */
-  readonly soFar: () => Usage;
-  /** The bill of an answer with this ending, by the table `billing`. It is an estimate only if the answer cannot be counted. */
-  readonly bill: (ending: AnswerEnding) => Promise<Metered>;
-}
+export type Meter = ReturnType<typeof createMeter>;
 
 /** Counts with the model's own tokenizer; each resolves to undefined when it cannot. */
 export interface TokenCounters {
@@ -36,7 +30,7 @@ const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, coun
  * bill is made (docs/reference/architecture.md §4.1), from text that is kept in memory until then. Without a tokenizer,
  * the count is an estimate. `promptEstimate` is used for the prompt while nothing better is known.
  */
-export function createMeter(promptEstimate: number, counters: TokenCounters | undefined): Meter {
+export function createMeter(promptEstimate: number, counters: TokenCounters | undefined) {
   let reported: Usage | undefined;
   let reportedBy: CountedBy = 'engine';
   /** Parts of the report that are estimates in place of impossible counts. */
@@ -90,11 +84,13 @@ export function createMeter(promptEstimate: number, counters: TokenCounters | un
   }
 
   return {
-    soFar: () => ({ ...input(), completionTokens: delivered(), ...searched() }),
-    take: (events) => {
+    /** What would be billed if the caller left now. */
+    soFar: (): Usage => ({ ...input(), completionTokens: delivered(), ...searched() }),
+    take: (events: readonly RelayedEvent[]): void => {
       for (const event of events) take(event);
     },
-    bill: async (ending) => {
+    /** The bill of an answer with this ending, by the table `billing`. It is an estimate only if the answer cannot be counted. */
+    bill: async (ending: AnswerEnding): Promise<Metered> => {
       const row = billing[ending];
       if (row.output === 'free') return nothing;
       const metered = estimate(row);

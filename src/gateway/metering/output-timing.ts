@@ -3,16 +3,7 @@ import { deltasOf, type RelayedEvent } from '../../core/event.ts';
 import type { Usage } from '../../core/money.ts';
 
 /** Notes when the pieces of an answer are delivered. */
-interface OutputWatch {
-  readonly take: (events: readonly RelayedEvent[], elapsedMs: number) => void;
-  /**
-   * The timing of the whole answer, with its count of tokens. Undefined without output, with several choices, and after
-   * a search.
-   */
-  readonly timing: (usage: Usage) => OutputTiming | undefined;
-}
-
-export function createOutputWatch(): OutputWatch {
+export function createOutputWatch() {
   let firstMs: number | undefined;
   let lastMs = 0;
   let tokensAtFirst = 0;
@@ -21,7 +12,7 @@ export function createOutputWatch(): OutputWatch {
   let hasSearched = false;
 
   return {
-    take: (events, elapsedMs) => {
+    take: (events: readonly RelayedEvent[], elapsedMs: number): void => {
       let deltas = 0;
       for (const event of events) {
         if (event.type === 'usage' || event.type === 'finish') continue;
@@ -38,7 +29,11 @@ export function createOutputWatch(): OutputWatch {
       firstMs ??= elapsedMs;
       lastMs = elapsedMs;
     },
-    timing: ({ completionTokens, reasoningTokens = 0 }) => {
+    /**
+     * The timing of the whole answer, with its count of tokens. Undefined without output, with several choices, and after
+     * a search.
+     */
+    timing: ({ completionTokens, reasoningTokens = 0 }: Usage): OutputTiming | undefined => {
       // The time that a search took is not the pace of the engine.
       if (firstMs === undefined || choices > 1 || hasSearched) return undefined;
       const tokens = completionTokens - (hasReasoning ? 0 : reasoningTokens);

@@ -11,20 +11,14 @@ const maxKept = 4 * 1024 * 1024;
  */
 const unseenPerChoice = 12;
 
-/** Finds how many tokens of a completion were reasoning, if the engine does not report it (docs/reference/api.md §2.4). */
-interface ReasoningSplit {
-  readonly take: (events: readonly RelayedEvent[]) => void;
-  /** Returns the usage with its reasoning tokens if they could be found, else the unchanged usage. */
-  readonly complete: (usage: Usage) => Promise<Usage>;
-}
-
 /**
+ * Finds how many tokens of a completion were reasoning, if the engine does not report it (docs/reference/api.md §2.4).
  * Keeps an answer's text, in memory only, once it has begun with reasoning. Text that is counted again has the same
  * number of tokens, unless the model cut words in an unusual way. So the parts of an answer without tools must add up
  * to its completion, less the few tokens that are in no text. The markup of a tool call is not known. So the parts of
  * an answer with tools must only not exceed its completion.
  */
-export function createReasoningSplit(countText: TokenCounters['countText']): ReasoningSplit {
+export function createReasoningSplit(countText: TokenCounters['countText']) {
   const kept = { reasoning: '', rest: '' };
   const choices = new Set<number>();
   let calledTools = false;
@@ -67,10 +61,11 @@ export function createReasoningSplit(countText: TokenCounters['countText']): Rea
   const isTooLong = (): boolean => kept.reasoning.length + kept.rest.length > maxKept;
 
   return {
-    take: (events) => {
+    take: (events: readonly RelayedEvent[]): void => {
       for (const event of events) if (!reported && !isTooLong()) take(event);
     },
-    complete: async (usage) => {
+    /** Returns the usage with its reasoning tokens if they could be found, else the unchanged usage. */
+    complete: async (usage: Usage): Promise<Usage> => {
       const { reasoning, rest } = kept;
       if (usage.reasoningTokens !== undefined || reasoning === '' || isTooLong()) return usage;
       const counts = await Promise.all([reasoning, rest].map(async (text) => (text === '' ? 0 : countText(text))));

@@ -13,23 +13,7 @@ import { type CountedBy, leastExact, type Usage } from '../../core/money.ts';
  * Adds up the usage of several rounds. The engine reads the whole prompt again in each round, with all results so far, and is paid
  * for it, so the usage of the answer is the sum.
  */
-export interface RoundTotals {
-  /** Adds events of the round. Returns the totals so far when its engine has reported counts. */
-  readonly take: (events: readonly AnswerEvent[]) => UsageEvent | undefined;
-  /**
-   * Ends the round and returns the totals with it. If the engine reported no counts, the tokenizer counts, or the
-   * counts are estimates.
-   */
-  readonly close: () => Promise<UsageEvent>;
-  /** Begins the next round, whose prompt is longer by this text. Returns the totals with that prompt. */
-  readonly open: (added: string) => Promise<UsageEvent>;
-  /** Returns the totals of the ended rounds. */
-  readonly past: () => UsageEvent;
-  /** Returns the tokens of the conversation up to the end of the latest round. */
-  readonly conversation: () => number;
-  /** Returns the output tokens of the ended rounds. */
-  readonly output: () => number;
-}
+export type RoundTotals = ReturnType<typeof createRoundTotals>;
 
 function add(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
@@ -52,7 +36,7 @@ interface RoundTotalsOptions {
   readonly countPrompt: () => Promise<{ readonly tokens: number; readonly countedBy: CountedBy }>;
 }
 
-export function createRoundTotals({ countText, contextLength, countPrompt }: RoundTotalsOptions): RoundTotals {
+export function createRoundTotals({ countText, contextLength, countPrompt }: RoundTotalsOptions) {
   let past: { readonly usage: Usage; readonly countedBy: CountedBy } = {
     usage: { promptTokens: 0, completionTokens: 0 },
     countedBy: 'engine',
@@ -104,14 +88,19 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
   }
 
   return {
-    take: (events) => {
+    /** Adds events of the round. Returns the totals so far when its engine has reported counts. */
+    take: (events: readonly AnswerEvent[]): UsageEvent | undefined => {
       const before = reported;
       for (const event of events) note(event);
       return reported === undefined || reported === before
         ? undefined
         : withPast(reported.usage, reported.countedBy ?? 'engine');
     },
-    close: async () => {
+    /**
+     * Ends the round and returns the totals with it. If the engine reported no counts, the tokenizer counts, or the
+     * counts are estimates.
+     */
+    close: async (): Promise<UsageEvent> => {
       const { usage, countedBy } = await usageOfRound();
       past = { usage: sum(past.usage, usage), countedBy: leastExact(past.countedBy, countedBy) };
       conversation = usage.promptTokens + usage.completionTokens;
@@ -121,13 +110,17 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
       since.clear();
       return usageEvent(past.usage, past.countedBy);
     },
-    open: async (added) => {
+    /** Begins the next round, whose prompt is longer by this text. Returns the totals with that prompt. */
+    open: async (added: string): Promise<UsageEvent> => {
       const { tokens, countedBy } = await count(added);
       prompt = { tokens: Math.min(conversation + tokens, contextLength), countedBy };
       return withPast({ promptTokens: prompt.tokens, completionTokens: 0 }, countedBy);
     },
-    past: () => usageEvent(past.usage, past.countedBy),
-    conversation: () => conversation,
-    output: () => past.usage.completionTokens,
+    /** Returns the totals of the ended rounds. */
+    past: (): UsageEvent => usageEvent(past.usage, past.countedBy),
+    /** Returns the tokens of the conversation up to the end of the latest round. */
+    conversation: (): number => conversation,
+    /** Returns the output tokens of the ended rounds. */
+    output: (): number => past.usage.completionTokens,
   };
 }

@@ -44,20 +44,7 @@ export interface SettlementServices {
 }
 
 /** The account of one request, from its dispatch to its row in the ledger. */
-export interface Settlement {
-  /**
-   * The expected cost of the request by its end, for its reservation: the cost so far and the expected rest of the
-   * output. An estimate until an engine has counted; lower than the bill only if the answer is longer than expected.
-   */
-  readonly expectedCost: () => Money;
-  /** Counts the delivered events. */
-  readonly take: (events: readonly RelayedEvent[]) => void;
-  /**
-   * Records the request and returns its outcome with the bill. Resolves when the record is durable. Call it once, on
-   * every exit.
-   */
-  readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Outcome>;
-}
+export type Settlement = ReturnType<typeof createSettlement>;
 
 /** The part of a request's end that is recorded. */
 interface SettledEnd {
@@ -94,10 +81,7 @@ function failedBy(kind: OutcomeKind, { failure, refusedFor, lastFault }: Settled
 /** Least time between two calls of `accrue`, milliseconds. Computing the cost takes longer than handling a chunk. */
 const accrueEveryMs = 100;
 
-export function createSettlement(
-  options: SettlementOptions,
-  { store, clock, answerLengths }: SettlementServices,
-): Settlement {
+export function createSettlement(options: SettlementOptions, { store, clock, answerLengths }: SettlementServices) {
   const { requestId, surface, correlationId, credential, tags, prepared, plan, startedAt, begun } = options;
   const { searchPrice, counters, accrue } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
@@ -115,8 +99,13 @@ export function createSettlement(
   const expectedCost = (): Money => costOf(expectUsage(meter.soFar(), prepared.request, expectedOutput), prices);
 
   return {
+    /**
+     * The expected cost of the request by its end, for its reservation: the cost so far and the expected rest of the
+     * output. An estimate until an engine has counted; lower than the bill only if the answer is longer than expected.
+     */
     expectedCost,
-    take: (events) => {
+    /** Counts the delivered events. */
+    take: (events: readonly RelayedEvent[]): void => {
       const elapsedMs = clock.elapsed() - begun;
       firstTokenMs ??= Math.round(elapsedMs);
       delivered.take(events, elapsedMs);
@@ -126,7 +115,11 @@ export function createSettlement(
       accruedAtMs = elapsedMs;
       accrue?.(expectedCost());
     },
-    settle: async (kind, end) => {
+    /**
+     * Records the request and returns its outcome with the bill. Resolves when the record is durable. Call it once, on
+     * every exit.
+     */
+    settle: async (kind: OutcomeKind, end: SettledEnd): Promise<Outcome> => {
       const { attempts, routes, route, refusedFor } = end;
       const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';

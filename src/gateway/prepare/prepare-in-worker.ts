@@ -5,14 +5,7 @@ import { type StartThread, ThreadEnded } from '../../core/worker-thread.ts';
 import { blocksOf } from '../request/prepare.ts';
 import type { createFunctions, PrepareData } from './prepare-worker.ts';
 
-export interface PrepareWorker {
-  readonly prepare: (
-    bytes: Uint8Array,
-    surface: Surface,
-    how?: Pick<ReadOptions, 'isCount'>,
-  ) => Promise<PreparedRequest>;
-  readonly close: () => Promise<void>;
-}
+export type PrepareWorker = ReturnType<typeof startPrepareWorker>;
 
 type ReadBody = ReturnType<ReturnType<typeof createFunctions>['read']>;
 
@@ -55,7 +48,7 @@ export function startPrepareWorker({
   readonly module?: URL;
   /** Opens the ids of calls, and the state of engines. It can change. */
   readonly secret?: () => string | undefined;
-}): PrepareWorker {
+}) {
   const thread = startThread<typeof createFunctions>({ module, data, isLowPriority: true, silenceMs });
   const inTurn = createTurns(maxReads);
   let nextHandle = 0;
@@ -70,7 +63,11 @@ export function startPrepareWorker({
   };
 
   return {
-    prepare: async (bytes, surface, { isCount } = {}) => {
+    prepare: async (
+      bytes: Uint8Array,
+      surface: Surface,
+      { isCount }: Pick<ReadOptions, 'isCount'> = {},
+    ): Promise<PreparedRequest> => {
       const handle = nextHandle++;
       // A buffer with these bytes alone is transferred; bytes in a shared pool are copied.
       const { buffer } = bytes;
@@ -87,7 +84,7 @@ export function startPrepareWorker({
         release: () => thread.post('release', [handle]),
       };
     },
-    close: () => {
+    close: (): Promise<void> => {
       isClosed = true;
       return thread.close();
     },

@@ -48,19 +48,7 @@ interface Tally {
 /** How a tally changed. */
 export type TallyChange = 'released' | 'adjusted';
 
-export interface Tallies {
-  readonly ofWorkspace: (id: string) => Tally;
-  /** By the id of `budgetsOf`. A key has a tally also without a budget, because it may get one meanwhile. */
-  readonly ofBudget: (id: string) => Tally;
-  /** Workspaces with requests under way. */
-  readonly workspaces: () => Iterable<string>;
-  /** Ids of budgets, and of keys without one, with requests under way. */
-  readonly budgets: () => Iterable<string>;
-  /** The amounts reserved for requests in progress, by workspace. Workspaces without a reservation are left out. */
-  readonly reserved: () => ReadonlyMap<string, Money>;
-  /** Begins a request. */
-  readonly open: (ask: LimitsAsk) => LocalSlot;
-}
+export type Tallies = ReturnType<typeof createTallies>;
 
 /** A slot of this process, which answers without a call to Valkey. */
 export interface LocalSlot extends Slot {
@@ -73,7 +61,7 @@ const nothing: Tally = { inFlight: 0, reserved: 0n };
 /** Counts the requests under way. Workspaces and budgets without any are forgotten. */
 export function createTallies(
   onChange: (ask: LimitsAsk, change: TallyChange, left: Parameters<LocalSlot['release']>[0]) => void = () => undefined,
-): Tallies {
+) {
   const workspaces = new Map<string, Tally>();
   const budgets = new Map<string, Tally>();
 
@@ -88,14 +76,19 @@ export function createTallies(
   const ofBudget = (id: string): Tally => budgets.get(id) ?? nothing;
   return {
     ofWorkspace,
+    /** By the id of `budgetsOf`. A key has a tally also without a budget, because it may get one meanwhile. */
     ofBudget,
-    workspaces: () => workspaces.keys(),
-    budgets: () => budgets.keys(),
-    reserved: () => {
+    /** Workspaces with requests under way. */
+    workspaces: (): Iterable<string> => workspaces.keys(),
+    /** Ids of budgets, and of keys without one, with requests under way. */
+    budgets: (): Iterable<string> => budgets.keys(),
+    /** The amounts reserved for requests in progress, by workspace. Workspaces without a reservation are left out. */
+    reserved: (): ReadonlyMap<string, Money> => {
       const holding = [...workspaces].filter(([, { reserved }]) => reserved > 0n);
       return new Map(holding.map(([id, { reserved }]) => [id, reserved]));
     },
-    open: (ask) => {
+    /** Begins a request. */
+    open: (ask: LimitsAsk): LocalSlot => {
       let held: Money = 0n;
       let isOpen = true;
       const counted = budgetsOf(ask, ask.funds);
@@ -129,21 +122,10 @@ export function createTallies(
   };
 }
 
-/** The token buckets of keys, in memory. Full buckets are forgotten. */
-interface RateBuckets {
-  /**
-   * Time until the bucket is full, milliseconds. At most the time of an empty bucket of this size, even if it was
-   * larger before.
-   */
-  readonly fullInMs: (id: string, size: BucketSize) => number;
-  /** Takes a token and returns the time until the bucket is full again, milliseconds. */
-  readonly take: (id: string, size: BucketSize) => number;
-  readonly remembered: () => number;
-}
-
 const minSweep = 1_000;
 
-function createRateBuckets(clock: Clock): RateBuckets {
+/** The token buckets of keys, in memory. Full buckets are forgotten. */
+function createRateBuckets(clock: Clock) {
   /** When each bucket will be full. */
   const fullAt = new Map<string, number>();
   let sweepAt = minSweep;
@@ -165,14 +147,19 @@ function createRateBuckets(clock: Clock): RateBuckets {
   }
 
   return {
+    /**
+     * Time until the bucket is full, milliseconds. At most the time of an empty bucket of this size, even if it was
+     * larger before.
+     */
     fullInMs,
-    take: (id, size) => {
+    /** Takes a token and returns the time until the bucket is full again, milliseconds. */
+    take: (id: string, size: BucketSize): number => {
       const now = clock.elapsed();
       const after = takeToken(fullInMs(id, size), size);
       fullAt.set(id, now + after);
       if (fullAt.size >= sweepAt) sweep(now);
       return after;
     },
-    remembered: () => fullAt.size,
+    remembered: (): number => fullAt.size,
   };
 }

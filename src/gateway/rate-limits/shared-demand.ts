@@ -21,11 +21,7 @@ interface OthersDemand {
   readonly reporting: number;
 }
 
-export interface SharedDemand {
-  /** Undefined: it is not known now. */
-  readonly of: (backend: string) => OthersDemand | undefined;
-  readonly close: () => void;
-}
+export type SharedDemand = ReturnType<typeof shareDemand>;
 
 const everyMs = 1000;
 /** Maximum number of Backends in a report, some 250 KB. */
@@ -44,7 +40,7 @@ interface Report {
  * Carries the demand of each replica to the others, every second, in one call that sends this replica's and reads that of the others.
  * Backends without requests are left out. A report expires with its replica.
  */
-export function shareDemand({ link, clock, newId, read }: SharedDemandOptions): SharedDemand {
+export function shareDemand({ link, clock, newId, read }: SharedDemandOptions) {
   const name = newId();
   const keys = [link.key('backend-demand')];
   let last: { readonly at: number; readonly texts: readonly string[]; reports?: readonly Report[] } | undefined;
@@ -66,7 +62,8 @@ export function shareDemand({ link, clock, newId, read }: SharedDemandOptions): 
 
   const stop = every(clock, everyMs, step);
   return {
-    of: (backend) => {
+    /** Undefined: it is not known now. */
+    of: (backend: string): OthersDemand | undefined => {
       if (last === undefined || !link.isUp() || clock.elapsed() - last.at >= demandFreshMs) return undefined;
       // Read on demand: most gateways have no autoscaler that asks.
       const reports = (last.reports ??= last.texts.flatMap((text) => readReport(text) ?? []));

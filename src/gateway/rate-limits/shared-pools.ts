@@ -13,11 +13,7 @@ interface SharedPoolsOptions {
   readonly pools: PoolReports;
 }
 
-export interface SharedPools {
-  /** Whether this replica knows what the others send to the endpoints. */
-  readonly isShared: () => boolean;
-  readonly close: () => void;
-}
+export type SharedPools = ReturnType<typeof sharePools>;
 
 const everyMs = 50;
 /** After so long without an answer of the server, the reports of the others are out of date. */
@@ -33,7 +29,7 @@ const replySchema = z.tuple([streamSchema, streamSchema]);
  * Carries the reports on pools between the replicas, every 50 ms, in one call that sends this replica's report and reads those of the
  * others. A replica that starts reads what the server has kept. While the server is down, each replica knows only its own attempts.
  */
-export function sharePools({ link, clock, newId, pools }: SharedPoolsOptions): SharedPools {
+export function sharePools({ link, clock, newId, pools }: SharedPoolsOptions) {
   const name = newId();
   const keys = [link.key('pool-prompts'), link.key('pool-work')];
   let seen = ['', ''];
@@ -85,7 +81,8 @@ export function sharePools({ link, clock, newId, pools }: SharedPoolsOptions): S
 
   const stop = every(clock, everyMs, step);
   return {
-    isShared: () => link.isUp() && answeredAt !== undefined && clock.elapsed() - answeredAt < freshMs,
+    /** Whether this replica knows what the others send to the endpoints. */
+    isShared: (): boolean => link.isUp() && answeredAt !== undefined && clock.elapsed() - answeredAt < freshMs,
     close: stop,
   };
 }

@@ -1,7 +1,7 @@
 import { type Clock, every } from '../../core/clock.ts';
 import { type DependencyFailure, dependencyFailure } from '../../core/dependency-cause.ts';
 import type { Subscription, ValkeyClient } from './valkey-client.ts';
-import { heartbeatScript, leaveScript, type Script } from './valkey-scripts.ts';
+import { heartbeatScript, leaveScript } from './valkey-scripts.ts';
 
 export interface ValkeyLinkOptions {
   readonly clock: Clock;
@@ -25,33 +25,7 @@ type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly ki
  * The link to one server: to the only server, or to the server of a cluster that has the keys of one hash tag. The link
  * counts as down as soon as the server does not answer in time, and recovers by itself.
  */
-export interface ValkeyLink {
-  readonly isUp: () => boolean;
-  /** Why it is down; undefined: it is up. */
-  readonly failure: () => DependencyFailure | undefined;
-  /** The name of a key on this link's server. */
-  readonly key: (name: string) => string;
-  /** Name of this process at the server. A new one after every break of the connection. */
-  readonly name: () => string;
-  /** Replicas alive when the server last answered, this one included; the expected number until it has answered once. */
-  readonly replicas: () => number;
-  /** Number of answers that did not come in time, since the start. */
-  readonly late: () => number;
-  /** Runs a script, once. Rejects if the server or the connection fails. Can take as long as the server takes. */
-  readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
-  /** The server's reply, or `none` when it does not come in time. Never rejects. */
-  readonly inTime: (reply: Promise<unknown>) => Promise<Reply>;
-  /** Continues under a new name. For use after an error, if it is not certain what the server knows of this process. */
-  readonly drop: () => void;
-  /**
-   * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: at the start
-   * and after every interruption, as soon as both the subscription and the connection are ready. If the server gives no
-   * right to the channel, `listening` is called every second, so that what is read there reaches this process nevertheless.
-   */
-  readonly subscribe: (channel: string, subscription: Subscription) => void;
-  /** Removes this process from the replicas. Does not close the client. */
-  readonly close: () => Promise<void>;
-}
+export type ValkeyLink = ReturnType<typeof createValkeyLink>;
 
 /** After this many late answers in a row the connection counts as down. */
 const tolerated = 3;
@@ -82,7 +56,7 @@ export function createValkeyLink(
   client: ValkeyClient,
   tag: string | undefined,
   { clock, newId, onUp, onDown, expectedReplicas = 1, timeoutMs = 50 }: ValkeyLinkOptions,
-): ValkeyLink {
+) {
   const key = (name: string): string => (tag === undefined ? `weir:${name}` : `weir:{${tag}}:${name}`);
   const link: LinkState = {
     clock,
@@ -110,16 +84,29 @@ export function createValkeyLink(
   beat(link);
   const cancelBeat = every(clock, heartbeatMs, () => beat(link));
   return {
-    isUp: () => link.state === 'up',
-    failure: () => (link.state === 'up' ? undefined : (link.failure ?? silence)),
+    isUp: (): boolean => link.state === 'up',
+    /** Why it is down; undefined: it is up. */
+    failure: (): DependencyFailure | undefined => (link.state === 'up' ? undefined : (link.failure ?? silence)),
+    /** The name of a key on this link's server. */
     key,
-    name: () => link.name,
-    replicas: () => link.replicas,
-    late: () => link.late,
+    /** Name of this process at the server. A new one after every break of the connection. */
+    name: (): string => link.name,
+    /** Replicas alive when the server last answered, this one included; the expected number until it has answered once. */
+    replicas: (): number => link.replicas,
+    /** Number of answers that did not come in time, since the start. */
+    late: (): number => link.late,
+    /** Runs a script, once. Rejects if the server or the connection fails. Can take as long as the server takes. */
     run: client.run,
-    inTime: (reply) => inTime(link, reply),
-    drop: () => drop(link),
-    subscribe: (channel, subscription) =>
+    /** The server's reply, or `none` when it does not come in time. Never rejects. */
+    inTime: (reply: Promise<unknown>): Promise<Reply> => inTime(link, reply),
+    /** Continues under a new name. For use after an error, if it is not certain what the server knows of this process. */
+    drop: (): void => drop(link),
+    /**
+     * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: at the start
+     * and after every interruption, as soon as both the subscription and the connection are ready. If the server gives no
+     * right to the channel, `listening` is called every second, so that what is read there reaches this process nevertheless.
+     */
+    subscribe: (channel: string, subscription: Subscription): void =>
       client.subscribe(channel, {
         take: subscription.take,
         listening: () => {
@@ -128,7 +115,8 @@ export function createValkeyLink(
         },
         refused: () => link.polled.add(subscription),
       }),
-    close: async () => {
+    /** Removes this process from the replicas. Does not close the client. */
+    close: async (): Promise<void> => {
       cancelBeat();
       const wasUp = link.state === 'up';
       link.state = 'closed';

@@ -45,14 +45,10 @@ function open(sealed: Buffer, secret: string): string | undefined {
   }
 }
 
-/** Seals the state of one attempt's answer. */
-interface StateSealing {
-  /** Our id of a call, without its prefix. */
-  readonly callId: (call: EngineCall | undefined) => string;
-  readonly answerState: (state: AnswerState) => string;
-}
-
-/** `of` names the model that gets the fields back. */
+/**
+ * Seals the state of one attempt's answer.
+ * `of` names the model that gets the fields back.
+ */
 export function createStateSealing({
   secret,
   of,
@@ -61,15 +57,17 @@ export function createStateSealing({
   readonly secret: string;
   readonly of: string;
   readonly newId: () => string;
-}): StateSealing {
+}) {
   return {
-    callId: (call) => {
+    /** Our id of a call, without its prefix. */
+    callId: (call: EngineCall | undefined): string => {
       const nonce = newId();
       const { id = '', fields } = call ?? {};
       if (id === '' && fields === undefined) return nonce;
       return seal(fields === undefined ? id : JSON.stringify([id, of, fields]), { secret, nonce });
     },
-    answerState: (state) => statePrefix + seal(JSON.stringify({ of, ...state }), { secret, nonce: newId() }),
+    answerState: (state: AnswerState): string =>
+      statePrefix + seal(JSON.stringify({ of, ...state }), { secret, nonce: newId() }),
   };
 }
 

@@ -43,23 +43,20 @@ export interface PipelineServices extends BeginServices, AcceptServices, PlanSer
   readonly answerLengths: AnswerLengths;
 }
 
-export interface Pipeline {
-  /** Answers one exchange. Never throws: every failure is an answer. */
-  readonly handle: (exchange: Exchange) => void;
-  /** Requests under way, their settlement included. */
-  readonly inFlight: () => number;
-}
+export type Pipeline = ReturnType<typeof createPipeline>;
 
 interface PipelineState {
   inFlight: number;
   readonly workspaces: WorkspaceShares;
 }
 
-export function createPipeline(services: PipelineServices): Pipeline {
+export function createPipeline(services: PipelineServices) {
   const state: PipelineState = { inFlight: 0, workspaces: createWorkspaceShares(services.load) };
   return {
-    inFlight: () => state.inFlight,
-    handle: (exchange) => {
+    /** Requests under way, their settlement included. */
+    inFlight: (): number => state.inFlight,
+    /** Answers one exchange. Never throws: every failure is an answer. */
+    handle: (exchange: Exchange): void => {
       const operation = operationOf(exchange.head, services);
       const { kind, dialect } = operation;
       const begun = beginRequest(exchange.head, operation, services);

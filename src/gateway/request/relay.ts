@@ -128,15 +128,11 @@ interface Silence {
   readonly keepAliveMs: number;
 }
 
-/** Breaks the silence of an answer at intervals. */
-interface KeepAlive {
-  /** Call when a piece of the answer is sent. The silence begins again. */
-  readonly sent: () => void;
-  readonly stop: () => void;
-}
-
-/** Runs `speak` after each `keepAliveMs` of silence until it is stopped. Its one timer is set when it fires, not with each chunk. */
-export function keepAlive(options: Silence & { readonly speak: () => void }): KeepAlive {
+/**
+ * Breaks the silence of an answer at intervals.
+ * Runs `speak` after each `keepAliveMs` of silence until it is stopped. Its one timer is set when it fires, not with each chunk.
+ */
+export function keepAlive(options: Silence & { readonly speak: () => void }) {
   const { clock, keepAliveMs: everyMs, speak } = options;
   let lastSent = clock.elapsed();
   let cancelTimer: CancelTimer = () => undefined;
@@ -155,9 +151,10 @@ export function keepAlive(options: Silence & { readonly speak: () => void }): Ke
 
   watch(everyMs);
   return {
-    sent: () => {
+    /** Call when a piece of the answer is sent. The silence begins again. */
+    sent: (): void => {
       lastSent = clock.elapsed();
     },
-    stop: () => cancelTimer(),
+    stop: (): void => cancelTimer(),
   };
 }

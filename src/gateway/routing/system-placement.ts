@@ -6,25 +6,21 @@ import { type Plan, type PlannedRoute, withRoutes } from '../core/plan.ts';
  * Remembers where routes accept system messages, and which of the service's own fields they do not know. A route that refused a
  * system message in the middle of a conversation gets only leading ones from then on, until the catalog changes the route.
  */
-export interface SystemPlacement {
-  readonly of: (route: Route) => SystemMessages | undefined;
-  /** Call it when an engine has refused a request because of system messages in its middle. */
-  readonly refused: (route: Route) => void;
-  /** The service's own fields that the route does not know. */
-  readonly unknownFields: (route: Route) => readonly OwnField[];
-  /** Call it when an engine has refused a request because of such fields, and has served it without them. */
-  readonly refusedFields: (route: Route, fields: ReadonlySet<OwnField>) => void;
-}
+export type SystemPlacement = ReturnType<typeof createSystemPlacement>;
 
-export function createSystemPlacement(): SystemPlacement {
+export function createSystemPlacement() {
   const leadingOnly = new WeakSet<Route>();
   const unknown = new WeakMap<Route, readonly OwnField[]>();
   const unknownFields = (route: Route): readonly OwnField[] => unknown.get(route) ?? [];
   return {
-    of: (route) => (leadingOnly.has(route) ? 'Leading' : undefined),
-    refused: (route) => void leadingOnly.add(route),
+    of: (route: Route): SystemMessages | undefined => (leadingOnly.has(route) ? 'Leading' : undefined),
+    /** Call it when an engine has refused a request because of system messages in its middle. */
+    refused: (route: Route): void => void leadingOnly.add(route),
+    /** The service's own fields that the route does not know. */
     unknownFields,
-    refusedFields: (route, fields) => void unknown.set(route, changedFields(unknownFields(route), fields)),
+    /** Call it when an engine has refused a request because of such fields, and has served it without them. */
+    refusedFields: (route: Route, fields: ReadonlySet<OwnField>): void =>
+      void unknown.set(route, changedFields(unknownFields(route), fields)),
   };
 }
 

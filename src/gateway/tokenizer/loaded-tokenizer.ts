@@ -13,15 +13,11 @@ export interface LoadedTokenizer {
 }
 
 /** Tokenizers by folder. Each is loaded once; a broken one stays broken until the process ends. */
-interface TokenizerCache {
-  /** Rejects with a `BrokenTokenizer`. */
-  readonly get: (path: string) => Promise<LoadedTokenizer>;
-}
-
-export function createTokenizerCache(options: { readonly root: string; readonly now: () => number }): TokenizerCache {
+export function createTokenizerCache(options: { readonly root: string; readonly now: () => number }) {
   const loaded = new Map<string, Promise<LoadedTokenizer>>();
   return {
-    get: (path) => {
+    /** Rejects with a `BrokenTokenizer`. */
+    get: (path: string): Promise<LoadedTokenizer> => {
       return loaded.getOrInsertComputed(path, () => loadTokenizer(options.root, path, options.now));
     },
   };

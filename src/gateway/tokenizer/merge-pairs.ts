@@ -14,16 +14,10 @@ export function mergeSymbols(symbols: Int32Array, count: number, table: MergeTab
 }
 
 /** Looks up what two neighbouring tokens merge into. Keys and values are small integers, so no objects are made. */
-interface MergeTable {
-  /** Index of the entry of a pair, -1 when the two do not merge. */
-  readonly find: (left: number, right: number) => number;
-  /** The earlier a merge was learnt, the lower its rank. Merges of a lower rank are done first. */
-  readonly rankAt: (entry: number) => number;
-  readonly mergedAt: (entry: number) => number;
-}
+type MergeTable = ReturnType<typeof createMergeTable>;
 
 /** An open-addressed hash table over typed arrays, at most half full. A pair that comes twice keeps its last rank. */
-export function createMergeTable(merges: readonly TokenMerge[]): MergeTable {
+export function createMergeTable(merges: readonly TokenMerge[]) {
   let size = 16;
   while (size < merges.length * 2) size *= 2;
   const mask = size - 1;
@@ -48,12 +42,14 @@ export function createMergeTable(merges: readonly TokenMerge[]): MergeTable {
   });
 
   return {
-    find: (left, right) => {
+    /** Index of the entry of a pair, -1 when the two do not merge. */
+    find: (left: number, right: number): number => {
       const slot = slotOf(left, right);
       return lefts[slot] === -1 ? -1 : slot;
     },
-    rankAt: (entry) => ranks[entry] ?? 0,
-    mergedAt: (entry) => results[entry] ?? 0,
+    /** The earlier a merge was learnt, the lower its rank. Merges of a lower rank are done first. */
+    rankAt: (entry: number): number => ranks[entry] ?? 0,
+    mergedAt: (entry: number): number => results[entry] ?? 0,
   };
 }
 

@@ -1,16 +1,5 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
 
-/**
- * The counts of texts that were counted before. A text is a stretch of a prompt between two written tokens, such as a message of a
- * conversation: no token spans its ends, so its count is the same in every prompt of the same tokenizer.
- */
-export interface RememberedCounts {
-  /** The counts of one tokenizer and of those who may share them. Prompts of other scopes find none of them. */
-  readonly within: (path: string, scope: string) => TextCounts;
-  /** Counts in memory. */
-  readonly size: () => number;
-}
-
 export interface TextCounts {
   /** The key of a text; undefined for a text that is not remembered. */
   readonly keyOf: (text: string, isFirst: boolean) => string | undefined;
@@ -26,10 +15,12 @@ const maxCounts = 25_000;
 const generationMs = 15 * 60_000;
 
 /**
+ * The counts of texts that were counted before. A text is a stretch of a prompt between two written tokens, such as a message of a
+ * conversation: no token spans its ends, so its count is the same in every prompt of the same tokenizer.
  * Remembers counts by digests of their texts, never the texts. The key of the digests is random, and lives as long as the process.
  * Counts that are used move into the younger of two generations; the older one is dropped whole.
  */
-export function createRememberedCounts({ elapsed }: { readonly elapsed: () => number }): RememberedCounts {
+export function createRememberedCounts({ elapsed }: { readonly elapsed: () => number }) {
   const secret = randomBytes(32);
   let young = new Map<string, number>();
   let old = new Map<string, number>();
@@ -49,8 +40,10 @@ export function createRememberedCounts({ elapsed }: { readonly elapsed: () => nu
   }
 
   return {
-    size: () => young.size + old.size,
-    within: (path, scope) => {
+    /** Counts in memory. */
+    size: (): number => young.size + old.size,
+    /** The counts of one tokenizer and of those who may share them. Prompts of other scopes find none of them. */
+    within: (path: string, scope: string): TextCounts => {
       const salt = createHmac('sha256', secret).update(`${path} ${scope}`).digest('hex');
       return {
         keyOf: (text, isFirst) =>

@@ -2,17 +2,7 @@ import type { TextEvent } from '../../core/event.ts';
 import { type Citation, maxCitedText } from '../../core/web-search.ts';
 
 /** Turns the marks in an answer's text into citations: a synchronous machine. */
-export interface Citer {
-  /** Returns the text so far with its citations. The last sentence is held back, because its mark may follow. */
-  readonly push: (event: TextEvent) => readonly TextEvent[];
-  /** Returns all text that was held back. The machine can then be used for another text. */
-  readonly flush: () => readonly TextEvent[];
-  /**
-   * As `flush`, for a text that has broken off or reached its cap: a mark that has only begun is left out, with the blank
-   * before it.
-   */
-  readonly breakOff: () => readonly TextEvent[];
-}
+export type Citer = ReturnType<typeof createCiter>;
 
 /** Most text that is held back, UTF-16 units. A sentence is shorter. */
 const maxHeld = 1000;
@@ -42,16 +32,22 @@ interface CiterState extends SourceLookup {
  * A mark cites its own sentence or the one before it; at the beginning of a line, it cites the next sentence. Marks are removed
  * together with the blank before them. A mark of an unknown source remains: the answer may be about such marks.
  */
-export function createCiter({ citationOf, isKnown }: SourceLookup): Citer {
+export function createCiter({ citationOf, isKnown }: SourceLookup) {
   const state: CiterState = { citationOf, isKnown, text: '', deltas: 0, ahead: [], lineHasWords: false, out: [] };
   return {
-    push: (event) => {
+    /** Returns the text so far with its citations. The last sentence is held back, because its mark may follow. */
+    push: (event: TextEvent): readonly TextEvent[] => {
       state.text += event.text;
       state.deltas += event.deltas;
       return drain(state, 'decided');
     },
-    flush: () => drain(state, 'all'),
-    breakOff: () => {
+    /** Returns all text that was held back. The machine can then be used for another text. */
+    flush: (): readonly TextEvent[] => drain(state, 'all'),
+    /**
+     * As `flush`, for a text that has broken off or reached its cap: a mark that has only begun is left out, with the blank
+     * before it.
+     */
+    breakOff: (): readonly TextEvent[] => {
       state.text = state.text.slice(0, unfinishedMark(state.text)).trimEnd();
       return drain(state, 'all');
     },

@@ -22,25 +22,12 @@ export interface RoundOutput {
   readonly finish: Finish | undefined;
 }
 
-/** Separates the caller's events from the service's in one round of an answer: a synchronous machine. */
-interface RoundCollector {
-  /** Returns the caller's events: all but searches, the finish and the usage. */
-  readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
-  /** Returns text that was held back. */
-  readonly flush: () => readonly AnswerEvent[];
-  /** Returns the held-back text of a round that has broken off, without a mark that has only begun. */
-  readonly breakOff: () => readonly AnswerEvent[];
-  readonly output: () => RoundOutput;
-}
-
 /**
+ * Separates the caller's events from the service's in one round of an answer: a synchronous machine.
  * Collects a round of a single choice, because requests for several choices have no web search. `searches`: whether calls of
  * `web_search` are the service's. Otherwise they call a tool of the caller.
  */
-export function collectRound(options: {
-  readonly citer: Citer | undefined;
-  readonly searches: boolean;
-}): RoundCollector {
+export function collectRound(options: { readonly citer: Citer | undefined; readonly searches: boolean }) {
   const { citer } = options;
   const written = { text: '', reasoning: '' };
   const searches = new Map<number, { arguments: string }>();
@@ -87,9 +74,17 @@ export function collectRound(options: {
   }
 
   return {
-    push: (events) => events.flatMap(take),
+    /** Returns the caller's events: all but searches, the finish and the usage. */
+    push: (events: readonly AnswerEvent[]): readonly AnswerEvent[] => events.flatMap(take),
+    /** Returns text that was held back. */
     flush,
+    /** Returns the held-back text of a round that has broken off, without a mark that has only begun. */
     breakOff,
-    output: () => ({ ...written, searches: [...searches.values()], callsCaller: callers.size > 0, finish }),
+    output: (): RoundOutput => ({
+      ...written,
+      searches: [...searches.values()],
+      callsCaller: callers.size > 0,
+      finish,
+    }),
   };
 }

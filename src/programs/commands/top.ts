@@ -17,10 +17,7 @@ interface TopOptions {
   readonly watch?: true;
 }
 
-interface TopAnswer {
-  readonly json: readonly TopRowObject[];
-  readonly text: (width: TableWidth) => string;
-}
+type TopAnswer = Awaited<ReturnType<typeof topNow>>;
 
 const watchMs = 2_000;
 const clearScreen = '\u001B[H\u001B[2J';
@@ -61,14 +58,14 @@ async function showUntilStopped(look: () => Promise<TopAnswer>): Promise<void> {
   dispose();
 }
 
-async function topNow(services: Pick<LiveServices, 'top'>, accounts: Accounts, by: TrafficGroup): Promise<TopAnswer> {
+async function topNow(services: Pick<LiveServices, 'top'>, accounts: Accounts, by: TrafficGroup) {
   const { topOf } = await import('../../portal/top.ts');
   const answers = await services.top(by);
   const silent = silentOnes(answers.services);
   if (answers.data.length === 0) throw refusal('no_program_answers', { programs: silent.join(', ') });
   const rows = await topOf(answers, by, accounts);
   const missing = silent.length === 0 ? '' : `\nNo answer from ${silent.join(', ')}.`;
-  return { json: rows, text: (width) => `${tableOf(rows, by, width)}${missing}` };
+  return { json: rows, text: (width: TableWidth): string => `${tableOf(rows, by, width)}${missing}` };
 }
 
 function tableOf(rows: readonly TopRowObject[], by: TrafficGroup, width: TableWidth): string {

@@ -8,19 +8,7 @@ import { openLog, tailLog } from '../../process/log-file.ts';
 type ChildEnding = string;
 
 /** A program that this process has started. */
-export interface Child {
-  readonly pid: number | undefined;
-  /** Resolves when the program has ended; never rejects. */
-  readonly ended: Promise<ChildEnding>;
-  /** The last lines of the program's log since its start. */
-  readonly lastLines: () => readonly string[];
-  /** Sends SIGTERM to the process group, and SIGKILL when the program has not ended within `graceMs`. */
-  readonly stop: (graceMs: number) => Promise<void>;
-  /** Ends the process group at once, even if the program is stopped (SIGSTOP). */
-  readonly kill: () => void;
-  /** Sends a message over the program's channel, with a listener or a connection; does nothing when there is no channel. */
-  readonly send: (message: string | object, handle?: SendHandle) => void;
-}
+export type Child = ReturnType<typeof startChild>;
 
 interface ChildOptions {
   readonly command: string;
@@ -38,7 +26,7 @@ const shownLines = 12;
  * Starts a program with its output in a log. The program gets a process group of its own, so that Ctrl-C in the terminal reaches
  * only the supervisor, which ends the programs in the right order.
  */
-export function startChild({ command, args, env = {}, logPath, onMessage }: ChildOptions): Child {
+export function startChild({ command, args, env = {}, logPath, onMessage }: ChildOptions) {
   const log = openLog(logPath);
   const from = log === undefined ? 0 : fstatSync(log).size;
   const output = log ?? 'ignore';
@@ -77,14 +65,19 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
 
   return {
     pid: child.pid,
+    /** Resolves when the program has ended; never rejects. */
     ended,
-    lastLines: () => tailLog(logPath, { from, lines: shownLines }),
+    /** The last lines of the program's log since its start. */
+    lastLines: (): readonly string[] => tailLog(logPath, { from, lines: shownLines }),
+    /** Sends SIGTERM to the process group, and SIGKILL when the program has not ended within `graceMs`. */
     stop,
-    kill: () => {
+    /** Ends the process group at once, even if the program is stopped (SIGSTOP). */
+    kill: (): void => {
       if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
         signalGroup(child.pid, 'SIGKILL');
     },
-    send: (message, handle) => {
+    /** Sends a message over the program's channel, with a listener or a connection; does nothing when there is no channel. */
+    send: (message: string | object, handle?: SendHandle): void => {
       // A program that ends at this moment does not get the message; its end is noticed anyway.
       if (child.connected) child.send(message, handle, () => undefined);
     },

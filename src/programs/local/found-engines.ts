@@ -38,12 +38,7 @@ interface FoundEngine {
   readonly url: string;
 }
 
-export interface EngineSearch {
-  /** The engines that have answered so far. */
-  readonly found: () => readonly FoundEngine[];
-  /** Ends the questions that are still open. */
-  readonly end: () => void;
-}
+export type EngineSearch = ReturnType<typeof searchEngines>;
 
 const loopback = ['127.0.0.1', '::1'] as const;
 const timeoutMs = 5_000;
@@ -54,7 +49,7 @@ const maxAnswerChars = 1_000_000;
  * Asks the usual ports of the loopback addresses for engines, and nothing else. Returns at once: the start waits for no
  * answer. `ownPort`: the port of this gateway, which is not asked.
  */
-export function searchEngines(engines: readonly UsualEngine[], ownPort: number): EngineSearch {
+export function searchEngines(engines: readonly UsualEngine[], ownPort: number) {
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, AbortSignal.timeout(timeoutMs)]);
   const places = engines.flatMap(({ port, ...engine }) => loopback.map((host) => ({ ...engine, host, port })));
@@ -66,12 +61,14 @@ export function searchEngines(engines: readonly UsualEngine[], ownPort: number):
     });
   }
   return {
-    found: () =>
+    /** The engines that have answered so far. */
+    found: (): readonly FoundEngine[] =>
       engines.flatMap(({ name }) => {
         const place = places.find((one) => one.name === name && answered.has(one));
         return place === undefined ? [] : [{ name, url: `http://${authorityOf(place, 'http')}` }];
       }),
-    end: () => over.abort(),
+    /** Ends the questions that are still open. */
+    end: (): void => over.abort(),
   };
 }
 

@@ -34,12 +34,7 @@ interface ProgramLaunch extends Program {
 }
 
 /** A program that loads its modules, and waits to be launched. */
-export interface HeldProgram {
-  /** Lets the program begin. Undefined if it has begun before, or if it has ended. */
-  readonly begin: (launch: Pick<ProgramLaunch, 'args' | 'env' | 'onMessage'>) => Child | undefined;
-  /** Ends a program that has not begun. */
-  readonly stop: (graceMs: number) => Promise<void>;
-}
+export type HeldProgram = ReturnType<typeof holdProgram>;
 
 interface LaunchedProgram {
   readonly child: Child;
@@ -65,7 +60,7 @@ const startProgram = (
  * Starts one of our own programs as a child that waits for `begin`, which gives it all its arguments. The `args` are those that are known
  * before, so that a list of processes shows them. Its launch has the same flags, command and log.
  */
-export function holdProgram(program: Program): HeldProgram {
+export function holdProgram(program: Program) {
   let state: 'held' | 'begun' | 'ended' = 'held';
   let take: ProgramLaunch['onMessage'] = () => undefined;
   const child = startProgram(program, {
@@ -76,7 +71,8 @@ export function holdProgram(program: Program): HeldProgram {
     state = 'ended';
   });
   return {
-    begin: ({ args, env, onMessage }) => {
+    /** Lets the program begin. Undefined if it has begun before, or if it has ended. */
+    begin: ({ args, env, onMessage }: Pick<ProgramLaunch, 'args' | 'env' | 'onMessage'>): Child | undefined => {
       if (state !== 'held') return undefined;
       state = 'begun';
       take = onMessage;
@@ -85,7 +81,8 @@ export function holdProgram(program: Program): HeldProgram {
       child.send(begin);
       return child;
     },
-    stop: async (graceMs) => {
+    /** Ends a program that has not begun. */
+    stop: async (graceMs: number): Promise<void> => {
       if (state === 'held') await child.stop(graceMs);
     },
   };

@@ -1,14 +1,6 @@
 import { mergeProblems, type Problem, type ProblemReport } from '../../control/core/problem.ts';
 import type { Clock } from '../../core/clock.ts';
 
-/** Prints the problems of the services on the terminal: each once when it appears, and once when it ends. */
-interface ProblemLines {
-  /** Takes the report of a service. A service that has ended keeps its last report until it is started again. */
-  readonly take: (service: number, report: ProblemReport) => void;
-  /** Evaluates the received reports again: a service that lags behind the others sends no new report. */
-  readonly look: () => void;
-}
-
 interface ProblemLinesOptions {
   readonly print: (line: string) => void;
   readonly clock: Pick<Clock, 'now'>;
@@ -17,7 +9,8 @@ interface ProblemLinesOptions {
 /** Most problems that are printed at once: a folder with a thousand broken objects must not hide all others. */
 const maxAtOnce = 10;
 
-export function createProblemLines({ print, clock }: ProblemLinesOptions): ProblemLines {
+/** Prints the problems of the services on the terminal: each once when it appears, and once when it ends. */
+export function createProblemLines({ print, clock }: ProblemLinesOptions) {
   const reports = new Map<number, ProblemReport>();
   let shown: ReadonlyMap<string, Problem> = new Map();
 
@@ -43,10 +36,12 @@ export function createProblemLines({ print, clock }: ProblemLinesOptions): Probl
   }
 
   return {
-    take: (service, report) => {
+    /** Takes the report of a service. A service that has ended keeps its last report until it is started again. */
+    take: (service: number, report: ProblemReport): void => {
       reports.set(service, report);
       look();
     },
+    /** Evaluates the received reports again: a service that lags behind the others sends no new report. */
     look,
   };
 }

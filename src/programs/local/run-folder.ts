@@ -82,14 +82,11 @@ function begunByPs(pid: number): string | undefined {
 }
 
 /** The processes that use a run folder, recorded on disk, so that the next start can end the processes that a killed start left. */
-export interface ProcessRecord {
-  readonly note: (name: string, pid: number | undefined) => void;
-  readonly remove: () => void;
-}
+export type ProcessRecord = ReturnType<typeof keepProcessRecord>;
 
 const pollMs = 20;
 
-export function keepProcessRecord(runFolder: string, report: (line: string) => void): ProcessRecord {
+export function keepProcessRecord(runFolder: string, report: (line: string) => void) {
   const file = fileIn(runFolder);
   const known = new Map<string, ProcessIdentity>();
   const note = (name: string, pid: number | undefined): void => {
@@ -104,7 +101,7 @@ export function keepProcessRecord(runFolder: string, report: (line: string) => v
       report(`The pid of ${name} could not be written down: ${messageOf(error)}.`);
     }
   };
-  return { note, remove: () => rmSync(file, { force: true }) };
+  return { note, remove: (): void => rmSync(file, { force: true }) };
 }
 
 /** The pid that was recorded under a name, if that process still runs. */

@@ -2,11 +2,7 @@ import { type Clock, type CancelTimer, every, waitFor } from '../../core/clock.t
 import type { Child } from './child.ts';
 
 /** A child that is started again whenever it ends by itself. */
-export interface Supervised {
-  /** Resolves to undefined when the child is up for the first time, or else to the reason why it never was. */
-  readonly up: Promise<string | undefined>;
-  readonly stop: (graceMs: number) => Promise<void>;
-}
+export type Supervised = ReturnType<typeof supervise>;
 
 /** One run of a child. */
 export interface Launched {
@@ -37,7 +33,7 @@ const pausesMs = [0, 200, 500, 1_000, 2_000, 5_000] as const;
 /** A run is short if it ends before the child is up, or within this time afterwards. */
 const shortRunMs = 1_000;
 
-export function supervise(options: SuperviseOptions): Supervised {
+export function supervise(options: SuperviseOptions) {
   const { name, launch, onPid, report, silenceMs, clock } = options;
   const stopping = new AbortController();
   let current: Launched['child'] | undefined;
@@ -105,8 +101,9 @@ export function supervise(options: SuperviseOptions): Supervised {
   const done = keepAlive();
 
   return {
+    /** Resolves to undefined when the child is up for the first time, or else to the reason why it never was. */
     up,
-    stop: async (graceMs) => {
+    stop: async (graceMs: number): Promise<void> => {
       stopping.abort();
       // A child that is ending has closed its channel and does not answer any more.
       stopWatching();

@@ -3,25 +3,10 @@ import { DatabaseDown } from '../../books/core/administration.ts';
 import { type Clock, waitFor } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { PortalLog } from '../../portal/portal.ts';
-import {
-  type AccountOperations,
-  changes,
-  type PeoplesName,
-  reads,
-  type ReportName,
-  records,
-  sessions,
-} from '../../books/store/account-operations.ts';
+import { type AccountOperations, changes, reads, records, sessions } from '../../books/store/account-operations.ts';
 import type { Accounts } from '../../books/store/open-accounts.ts';
 import { CannotOpen } from '../../books/databases/database.ts';
 import { operationsOf } from '../../books/store/operation-names.ts';
-
-/** The accounts of a database that may be down, at the start or later. */
-interface RetryingAccounts {
-  /** Each operation rejects with `DatabaseDown` while the database is down. */
-  readonly store: AccountOperations<Exclude<PeoplesName, ReportName>>;
-  readonly close: () => Promise<void>;
-}
 
 interface Surroundings {
   readonly clock: Pick<Clock, 'after'>;
@@ -31,13 +16,11 @@ interface Surroundings {
 const retryMs = 2_000;
 
 /**
+ * The accounts of a database that may be down, at the start or later.
  * Opens the accounts, and tries again while the database is down. Rejects with a sentence if the first attempt shows
  * that waiting cannot help. `open` rejects with `CannotOpen`.
  */
-export async function openWithRetry(
-  open: () => Promise<Accounts>,
-  { clock, log }: Surroundings,
-): Promise<RetryingAccounts> {
+export async function openWithRetry(open: () => Promise<Accounts>, { clock, log }: Surroundings) {
   const closing = new AbortController();
   let accounts: Accounts | undefined;
   let isDown = false;
@@ -89,8 +72,9 @@ export async function openWithRetry(
   const trying = goOnTrying();
 
   return {
+    /** Each operation rejects with `DatabaseDown` while the database is down. */
     store,
-    close: async () => {
+    close: async (): Promise<void> => {
       closing.abort();
       await trying;
       await accounts?.close();

@@ -39,11 +39,6 @@ import { openReports } from './reports.ts';
 
 import manifest from '../../../package.json' with { type: 'json' };
 
-interface RunningPortal {
-  readonly port: number;
-  readonly close: () => Promise<void>;
-}
-
 /** The other programs of a start need the processors first. */
 const warmAfterMs = 1_000;
 
@@ -62,7 +57,7 @@ export async function startPortal(
     level: logLevel,
     isPortAsked = false,
   }: Omit<ProgramLog, 'output'> & { readonly isPortAsked?: boolean },
-): Promise<RunningPortal> {
+) {
   const log = limitRepeats(programLog, systemClock);
   const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
   const location = databaseLocation(url === undefined ? { data } : { url });
@@ -147,7 +142,7 @@ export async function startPortal(
   stack.defer(leaveOpsAddress(data, { program: 'portal', origin: `http://${localAddressOf(host)}:${port}` }));
   log.info({ port }, 'the portal serves');
   const running = stack.move();
-  return { port, close: () => running.disposeAsync() };
+  return { port, close: (): Promise<void> => running.disposeAsync() };
 }
 
 /** Sign-in with OpenID Connect, if it is set up. Rejects with a sentence that names the missing or wrong setting. */

@@ -100,15 +100,10 @@ type OpenRecord = Writable<Omit<RequestRecord, 'attempts' | 'searches' | 'failov
 };
 
 /** Writes the record of one request. */
-export interface RequestRecorder {
-  readonly record: RequestRecord;
-  readonly progress: (progress: RequestProgress) => void;
-  /** Records an attempt. The returned watch records its progress. */
-  readonly attempt: (start: AttemptStart) => AttemptWatch;
-}
+export type RequestRecorder = ReturnType<typeof recordRequest>;
 
 /** Begins the record of a request. */
-export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed'>): RequestRecorder {
+export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed'>) {
   const { requestId, correlationId, surface, address, trace, startedAt, begun } = request;
   const record: OpenRecord = {
     // Field by field, because `request` may be part of a larger object, which must not stay in memory.
@@ -146,8 +141,9 @@ export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed
   };
   return {
     record,
-    progress: (progress) => advance(record, progress, clock.elapsed()),
-    attempt: (start) => beginAttempt(record, start, clock),
+    progress: (progress: RequestProgress): void => advance(record, progress, clock.elapsed()),
+    /** Records an attempt. The returned watch records its progress. */
+    attempt: (start: AttemptStart): AttemptWatch => beginAttempt(record, start, clock),
   };
 }
 

@@ -15,15 +15,7 @@ export interface EventSources {
   readonly problems: () => ProblemReport;
 }
 
-export interface EventStreams {
-  /**
-   * Answers with server-sent events: `requests`, a `StoryPage` of requests that ended, and `problems`, the
-   * `ProblemReport` whenever it changes. Both are sent at once when the stream opens. `lastEventId`: the id of the last
-   * page that the reader has. Undefined: pages begin with requests that end from now on. An id of another process:
-   * pages begin with all requests that this process remembers.
-   */
-  readonly open: (response: ServerResponse, lastEventId: string | undefined) => void;
-}
+export type EventStreams = ReturnType<typeof createEventStreams>;
 
 /** Most open streams. One more ends the oldest stream. */
 const maxStreams = 16;
@@ -43,7 +35,7 @@ interface EventStream {
 }
 
 /** Streams for the portals of this gateway. A timer runs only while one is open. */
-export function createEventStreams({ stories, problems }: EventSources, clock: Pick<Clock, 'after'>): EventStreams {
+export function createEventStreams({ stories, problems }: EventSources, clock: Pick<Clock, 'after'>) {
   const streams = new Set<EventStream>();
   let cancel: CancelTimer = () => undefined;
   let isPageDue = false;
@@ -94,7 +86,13 @@ export function createEventStreams({ stories, problems }: EventSources, clock: P
   }
 
   return {
-    open: (response, lastEventId) => {
+    /**
+     * Answers with server-sent events: `requests`, a `StoryPage` of requests that ended, and `problems`, the
+     * `ProblemReport` whenever it changes. Both are sent at once when the stream opens. `lastEventId`: the id of the last
+     * page that the reader has. Undefined: pages begin with requests that end from now on. An id of another process:
+     * pages begin with all requests that this process remembers.
+     */
+    open: (response: ServerResponse, lastEventId: string | undefined): void => {
       const [oldest] = streams;
       if (oldest !== undefined && streams.size >= maxStreams) {
         streams.delete(oldest);

@@ -17,17 +17,7 @@ export interface AttemptCause {
 }
 
 /** The counts of one model, in registries of their own, so that they are dropped as a whole and rendered separately. */
-export interface ModelMetrics {
-  readonly registry: Registry;
-  /** Histograms of times, whose exemplars name requests. */
-  readonly times: ExemplarRegistry;
-  readonly ended: (end: RequestEnd) => void;
-  readonly outcome: (outcome: Outcome) => void;
-  readonly attempt: (backend: string, why: AttemptCause) => void;
-  readonly won: (reason: AttemptReason) => void;
-  readonly fault: (backend: string, fault: Fault) => void;
-  readonly implausibleUsage: (backend: string) => void;
-}
+export type ModelMetrics = ReturnType<typeof createModelMetrics>;
 
 /**
  * Buckets of the conventions for generative AI. Engines with other buckets cannot be compared.
@@ -109,7 +99,7 @@ function declareModelMetrics(registry: Registry, times: ExemplarRegistry) {
 /**
  * The metrics of one model of the catalog. `model` is empty for requests that were refused before their model was found.
  */
-export function createModelMetrics(model: string): ModelMetrics {
+export function createModelMetrics(model: string) {
   const registry = new Registry();
   const times = createExemplarRegistry();
   const metrics = declareModelMetrics(registry, times);
@@ -132,8 +122,9 @@ export function createModelMetrics(model: string): ModelMetrics {
 
   return {
     registry,
+    /** Histograms of times, whose exemplars name requests. */
     times,
-    ended: (end) => {
+    ended: (end: RequestEnd): void => {
       const { surface, kind, code = '' } = end;
       const { beforeOutput, midStream } = end.failovers;
       metrics.requests.inc({ surface, model, outcome: kind, code });
@@ -145,7 +136,7 @@ export function createModelMetrics(model: string): ModelMetrics {
       }
       if (end.outcome !== undefined) took(end.outcome, exemplarOf(end));
     },
-    outcome: ({ usage, cost }) => {
+    outcome: ({ usage, cost }: Outcome): void => {
       metrics.usage.observe({ ...named, gen_ai_token_type: 'input' }, usage.promptTokens);
       metrics.usage.observe({ ...named, gen_ai_token_type: 'output' }, usage.completionTokens);
       metrics.input.inc(named, usage.promptTokens);
@@ -154,15 +145,16 @@ export function createModelMetrics(model: string): ModelMetrics {
       if (usage.reasoningTokens !== undefined) metrics.reasoning.inc(named, usage.reasoningTokens);
       metrics.cost.inc({ model }, Number(formatUsd(cost)));
     },
-    attempt: (backend, { reason, step, pick }) => {
+    attempt: (backend: string, { reason, step, pick }: AttemptCause): void => {
       metrics.attempts.inc({ model, backend, reason, step });
       if (pick !== undefined) metrics.picks.inc({ model, backend, why: pick });
     },
-    won: (reason) => {
+    won: (reason: AttemptReason): void => {
       if (reason === 'hedge') metrics.hedgesWon.inc({ model });
     },
-    fault: (backend, fault) => metrics.faults.inc({ model, backend, fault: fault.kind, cause: causeOf(fault) }),
-    implausibleUsage: (backend) => metrics.implausible.inc({ model, backend }),
+    fault: (backend: string, fault: Fault): void =>
+      metrics.faults.inc({ model, backend, fault: fault.kind, cause: causeOf(fault) }),
+    implausibleUsage: (backend: string): void => metrics.implausible.inc({ model, backend }),
   };
 }
 

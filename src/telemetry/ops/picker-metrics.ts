@@ -6,17 +6,11 @@ import { type ExpositionFormat, renderMetrics } from './exposition.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 
 /** The metrics of an endpoint picker. */
-export interface PickerMetrics {
-  readonly picked: (why: PickReason) => void;
-  readonly refused: (status: 429 | 503) => void;
-  readonly render: (format: ExpositionFormat) => Promise<string>;
-}
-
 export function createPickerMetrics(options: {
   readonly open: () => number;
   readonly endpoints: () => number;
   readonly inSlices: InSlices;
-}): PickerMetrics {
+}) {
   const registry = new Registry();
   addProcessMetrics(registry);
   const counter = countersOf(registry);
@@ -30,9 +24,9 @@ export function createPickerMetrics(options: {
   gauge('weir_picker_endpoints', 'Endpoints that may get requests.', options.endpoints);
   gauge('weir_picker_open_requests', 'Requests whose answer has not ended.', options.open);
   return {
-    picked: (why) => picks.inc({ why }),
-    refused: (status) => refusals.inc({ status: String(status) }),
-    render: (format) => {
+    picked: (why: PickReason): void => picks.inc({ why }),
+    refused: (status: 429 | 503): void => refusals.inc({ status: String(status) }),
+    render: (format: ExpositionFormat): Promise<string> => {
       const families = registry.getMetricsAsArray().map(({ name }) => ({ name, registries: [registry] }));
       return renderMetrics(families, { format, inSlices: options.inSlices });
     },

@@ -1,14 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** Limits repeated records: decides which are logged. */
-export interface RepeatLimit {
-  /**
-   * Counts one record of a kind. `suppressed`: how many of that kind were left out since the last logged one;
-   * undefined: none.
-   */
-  readonly take: (kind: string) => { readonly isLogged: boolean; readonly suppressed: number | undefined };
-}
-
 interface Kind {
   begun: number;
   logged: number;
@@ -40,11 +31,18 @@ export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartL
   return { info: (facts, message) => log.info(facts, message), warn: limited('warn'), error: limited('error') };
 }
 
-/** At most 20 records of one kind are logged in ten seconds. The next logged record reports how many were left out. */
-export function createRepeatLimit({ now }: { readonly now: () => number }): RepeatLimit {
+/**
+ * Limits repeated records: decides which are logged.
+ * At most 20 records of one kind are logged in ten seconds. The next logged record reports how many were left out.
+ */
+export function createRepeatLimit({ now }: { readonly now: () => number }) {
   const kinds = new Map<string, Kind>();
   return {
-    take: (name) => {
+    /**
+     * Counts one record of a kind. `suppressed`: how many of that kind were left out since the last logged one;
+     * undefined: none.
+     */
+    take: (name: string): { readonly isLogged: boolean; readonly suppressed: number | undefined } => {
       const at = now();
       const known = kinds.get(name);
       const kind = known ?? { begun: at, logged: 0, suppressed: 0 };

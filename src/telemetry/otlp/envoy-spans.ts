@@ -5,11 +5,6 @@ import { load } from '@grpc/proto-loader';
 import { z } from 'zod';
 import type { AttributeValue, EndedSpan } from '../../core/trace.ts';
 
-/** Receives the spans that Envoy exports. */
-export interface EnvoySpans {
-  readonly close: () => Promise<void>;
-}
-
 const protoFile = fileURLToPath(new URL('../../../protos/otlp_traces.proto', import.meta.url));
 const serviceName = 'opentelemetry.proto.collector.trace.v1.TraceService';
 
@@ -35,13 +30,14 @@ const exported = z.object({
 });
 
 /**
+ * Receives the spans that Envoy exports.
  * Listens on a Unix socket for the spans of Envoy, which sends OTLP over gRPC. Passes them to `take` in Weir's own
  * form, for export together with Weir's spans. Envoy neither waits for an answer nor tries again.
  */
 export async function receiveEnvoySpans(options: {
   readonly socketPath: string;
   readonly take: (spans: readonly EndedSpan[]) => void;
-}): Promise<EnvoySpans> {
+}) {
   const { socketPath, take } = options;
   const { [serviceName]: service } = await load(protoFile, {
     keepCase: true,
@@ -75,7 +71,7 @@ export async function receiveEnvoySpans(options: {
     );
   });
   return {
-    close: async () => {
+    close: async (): Promise<void> => {
       server.forceShutdown();
       await rm(socketPath, { force: true });
     },

@@ -39,25 +39,12 @@ export interface SpanExportLog {
   readonly warn: (facts: object, message: string) => void;
 }
 
-/** Exports spans, in batches and in the background. */
-export interface SpanExport {
-  /** Takes spans. Never waits: spans above the queue's size are dropped. */
-  readonly take: (spans: readonly EndedSpan[]) => void;
-  /** Sends the waiting spans, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
-  readonly close: (graceMs: number) => Promise<boolean>;
-}
-
 /**
+ * Exports spans, in batches and in the background.
  * Exports spans with OpenTelemetry's SDK, whose exporters read the rest of their settings from OTEL_EXPORTER_OTLP_*.
  * Spans are handed to the SDK when they have ended, so none of its code runs during a request.
  */
-export async function openSpanExport({
-  protocol,
-  batches,
-  resource,
-  log,
-  report,
-}: SpanExportOptions): Promise<SpanExport> {
+export async function openSpanExport({ protocol, batches, resource, log, report }: SpanExportOptions) {
   // The exporter reports mistakes in its variables only to this log.
   diag.setLogger(problemLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = watch(await createExporter(protocol), log, report);
@@ -74,10 +61,12 @@ export async function openSpanExport({
     detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }),
   );
   return {
-    take: (spans) => {
+    /** Takes spans. Never waits: spans above the queue's size are dropped. */
+    take: (spans: readonly EndedSpan[]): void => {
       for (const span of spans) processor.onEnd(readable(span, described));
     },
-    close: async (graceMs) => {
+    /** Sends the waiting spans, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
+    close: async (graceMs: number): Promise<boolean> => {
       const { promise: late, resolve } = Promise.withResolvers<boolean>();
       const timer = setTimeout(() => resolve(false), graceMs);
       const done = processor.shutdown().then(

@@ -29,20 +29,7 @@ export interface ErrorCount extends Count {
  * Counts failures over a quarter of an hour: of the requests to each model, as callers saw them, and of the attempts on
  * each backend, which callers may never notice. Faults of the request itself do not count.
  */
-export interface ErrorCounts {
-  /** A request that was dispatched has ended. */
-  readonly outcome: (outcome: Outcome) => void;
-  /** A request was refused because its model had no capacity. */
-  readonly unavailable: (modelId: string) => void;
-  readonly attempt: (backend: string, end: AttemptEnd) => void;
-  /** The backend of these routes failed, and is repaired. Failures of it and of their models without a success since are over. */
-  readonly recovered: (routes: readonly Pick<Route, 'id' | 'backend'>[]) => void;
-  /** Forgets models and backends that are no longer in the catalog. */
-  readonly retain: (snapshot: Pick<Snapshot, 'models' | 'clusters'>) => void;
-  /** Each count is added up when it is read. */
-  readonly ofModels: () => Iterable<readonly [id: string, ErrorCount]>;
-  readonly ofBackends: () => Iterable<readonly [name: string, ErrorCount]>;
-}
+export type ErrorCounts = ReturnType<typeof createErrorCounts>;
 
 const sliceMs = 60_000;
 const windowSlices = 15;
@@ -77,7 +64,7 @@ interface Rings {
 const ofAnOutage = 5;
 const ofAnOutageAlone = 3;
 
-export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
+export function createErrorCounts(clock: Pick<Clock, 'elapsed'>) {
   const models = new Map<string, Rings>();
   const backends = new Map<string, Rings>();
 
@@ -107,7 +94,8 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
   }
 
   return {
-    outcome: (outcome) => {
+    /** A request that was dispatched has ended. */
+    outcome: (outcome: Outcome): void => {
       const isServed = servedOf(outcome);
       if (isServed !== undefined) add(models, outcome.modelId, { isServed });
       const { kind, modelId, routeId = '', countedBy } = outcome;
@@ -115,27 +103,31 @@ export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
       const rings = kind === 'completed' ? backends.get(routeId.slice(modelId.length + 1)) : undefined;
       if (rings !== undefined) rings.estimated = countedBy === 'estimate' ? rings.estimated + 1 : 0;
     },
-    unavailable: (modelId) => add(models, modelId, { isServed: false }),
-    attempt: (backend, end) => {
+    /** A request was refused because its model had no capacity. */
+    unavailable: (modelId: string): void => add(models, modelId, { isServed: false }),
+    attempt: (backend: string, end: AttemptEnd): void => {
       if (end.kind === 'complete') add(backends, backend, { isServed: true });
       if (end.kind === 'failed' && !isOfTheRequest(end.fault)) {
         add(backends, backend, { isServed: false, fault: end.fault });
       }
     },
-    recovered: (routes) => {
+    /** The backend of these routes failed, and is repaired. Failures of it and of their models without a success since are over. */
+    recovered: (routes: readonly Pick<Route, 'id' | 'backend'>[]): void => {
       for (const { id, backend } of routes) {
         const model = id.slice(0, -backend.name.length - 1);
         if ((models.get(model)?.inARow ?? 0) > 0) models.delete(model);
         if ((backends.get(backend.name)?.inARow ?? 0) > 0) backends.delete(backend.name);
       }
     },
-    retain: ({ models: known, clusters }) => {
+    /** Forgets models and backends that are no longer in the catalog. */
+    retain: ({ models: known, clusters }: Pick<Snapshot, 'models' | 'clusters'>): void => {
       const named = new Set(clusters.map(({ backend }) => backend));
       for (const id of models.keys()) if (!known.has(id)) models.delete(id);
       for (const name of backends.keys()) if (!named.has(name)) backends.delete(name);
     },
-    ofModels: () => countsIn(models),
-    ofBackends: () => countsIn(backends),
+    /** Each count is added up when it is read. */
+    ofModels: (): Iterable<readonly [id: string, ErrorCount]> => countsIn(models),
+    ofBackends: (): Iterable<readonly [name: string, ErrorCount]> => countsIn(backends),
   };
 }
 

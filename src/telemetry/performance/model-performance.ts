@@ -22,15 +22,7 @@ export interface ModelPerformanceOptions {
 }
 
 /** The measurements of the catalog's models in this process. Every method is cheap and never throws. */
-export interface ModelPerformance {
-  /** A request that was dispatched has ended. */
-  readonly outcome: (outcome: Outcome) => void;
-  /** A request was refused, before it was dispatched, because the model had no capacity. */
-  readonly unavailable: (modelId: string) => void;
-  /** Sets the models that are measured from now on, and forgets the measurements of all others. */
-  readonly retain: (models: ReadonlyMap<string, Model>) => void;
-  readonly statusOf: (model: Model) => ModelStatus;
-}
+export type ModelPerformance = ReturnType<typeof createModelPerformance>;
 
 interface Measured {
   readonly windowSeconds: number;
@@ -47,7 +39,7 @@ const windowOf = ({ serviceLevel }: Model): number =>
  * Measures models by their answers, only for models of the catalog. Nothing is stored per request: a busy model takes
  * 10 to 20 KB, an unused one nothing. A service level with another window restarts the count of availability.
  */
-export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPerformanceOptions): ModelPerformance {
+export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPerformanceOptions) {
   let models: ReadonlyMap<string, Model> = new Map();
   const measured = new Map<string, Measured>();
 
@@ -78,9 +70,12 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
   }
 
   return {
-    outcome: (outcome) => ended(outcome.modelId, outcome),
-    unavailable: (modelId) => ended(modelId),
-    retain: (next) => {
+    /** A request that was dispatched has ended. */
+    outcome: (outcome: Outcome): void => ended(outcome.modelId, outcome),
+    /** A request was refused, before it was dispatched, because the model had no capacity. */
+    unavailable: (modelId: string): void => ended(modelId),
+    /** Sets the models that are measured from now on, and forgets the measurements of all others. */
+    retain: (next: ReadonlyMap<string, Model>): void => {
       models = next;
       for (const [id, { windowSeconds, speed }] of measured) {
         const model = next.get(id);
@@ -88,7 +83,7 @@ export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPe
         else if (windowOf(model) !== windowSeconds) measured.set(id, begin(windowOf(model), speed));
       }
     },
-    statusOf: (model) => {
+    statusOf: (model: Model): ModelStatus => {
       const found = measured.get(model.id);
       if (found === undefined) return { listed: isReachable(model) && hasRoute(model) };
       const figure = figureOf(found.speed.slices(clock.now()), clock.now());
@@ -157,11 +152,7 @@ export interface ServiceLevelResult {
 }
 
 /** How many of one model's requests were served, over a window, and whether that is enough. */
-export interface Availability {
-  readonly record: (isServed: boolean) => void;
-  /** Compares the share that was served with `minimum`. A model without a minimum always meets its level. */
-  readonly against: (minimum: number | undefined) => ServiceLevelResult;
-}
+export type Availability = ReturnType<typeof createAvailability>;
 
 /**
  * Whether a model meets its service level. A model that missed it stays `missed` until a condition of
@@ -187,7 +178,7 @@ function servedOf(slices: readonly ServedSlice[]): ServedSlice {
  * - when the window has moved so far that too few requests are left in it.
  * The state changes only when `against` is called: call it after every request, or a drop in between goes unseen.
  */
-export function createAvailability(options: { readonly clock: Clock; readonly windowSeconds: number }): Availability {
+export function createAvailability(options: { readonly clock: Clock; readonly windowSeconds: number }) {
   const { clock } = options;
   const windowMs = options.windowSeconds * 1000;
   const count = thresholds.availabilitySlices;
@@ -209,12 +200,13 @@ export function createAvailability(options: { readonly clock: Clock; readonly wi
   }
 
   return {
-    record: (isServed) => {
+    record: (isServed: boolean): void => {
       const slice = ring.at(clock.now());
       slice.total += 1;
       if (isServed) slice.served += 1;
     },
-    against: (minimum) => {
+    /** Compares the share that was served with `minimum`. A model without a minimum always meets its level. */
+    against: (minimum: number | undefined): ServiceLevelResult => {
       const sum = servedOf(ring.live(clock.now()));
       state = minimum === undefined ? { kind: 'met' } : nextState(sum, minimum);
       return {

@@ -12,12 +12,9 @@ type Pace = (typeof paces)[number];
 export type SpeedSlice = { [K in Pace | 'firstToken']?: SpeedHistogram };
 
 /** The speed of one model's answers, over `thresholds.windowMs`. */
-export interface SpeedWindow {
-  readonly outcome: (outcome: Outcome, now: number) => void;
-  readonly slices: (now: number) => readonly SpeedSlice[];
-}
+export type SpeedWindow = ReturnType<typeof createSpeedWindow>;
 
-export function createSpeedWindow(): SpeedWindow {
+export function createSpeedWindow() {
   const { windowMs, windowSlices } = thresholds;
   const ring = createSliceRing<SpeedSlice>({
     count: windowSlices,
@@ -26,7 +23,7 @@ export function createSpeedWindow(): SpeedWindow {
   });
   return {
     slices: ring.live,
-    outcome: (outcome, now) => {
+    outcome: (outcome: Outcome, now: number): void => {
       // Cancelled answers count, because callers cancel long and slow answers most often: without them the figure would be
       // too good. Broken answers do not count here; they lower availability.
       if (outcome.kind !== 'completed' && outcome.kind !== 'cancelled') return;

@@ -6,24 +6,7 @@ import { spansOf } from './make-spans.ts';
 import { storyOf } from './render-story.ts';
 
 /** The stories of this process's requests: of the requests in progress, and of the last requests that have ended. */
-export interface Stories {
-  /** Call it when a request for an answer arrives. The record is read again each time the story is read. */
-  readonly began: (record: RequestRecord) => void;
-  /** Call it when the record of a request is complete. */
-  readonly ended: (record: RequestRecord) => void;
-  readonly running: () => Iterable<RequestRecord>;
-  /** Requests that ended after the request with this number, oldest first. */
-  readonly after: (seq: number, limit: number) => StoryPage;
-  /** The process and the number of the request that ended last. */
-  readonly latest: () => { readonly process: string; readonly seq: number };
-  /** Calls the listener after each request that ended. */
-  readonly onEnded: (listener: () => void) => void;
-  /**
-   * The request with exactly this id; if there is none, the requests with this correlation id, newest first. The caller
-   * chooses a correlation id: it can be any text, also the id of another caller's request.
-   */
-  readonly find: (id: string) => readonly Story[];
-}
+export type Stories = ReturnType<typeof createStories>;
 
 /** Settled and refused requests are in two lists: a flood of refusals displaces no story of a settled request. */
 const maxDispatched = 1000;
@@ -42,7 +25,7 @@ export function createStories({
   readonly process: string;
   /** Receives the spans of each traced request, when it is over. */
   readonly tellSpans?: ((spans: readonly EndedSpan[]) => void) | undefined;
-}): Stories {
+}) {
   const running = new Map<string, RequestRecord>();
   const dispatched = createRing(maxDispatched);
   const refused = createRing(maxRefused);
@@ -50,8 +33,10 @@ export function createStories({
   let lastSeq = 0;
 
   return {
-    began: (record) => void running.set(record.requestId, record),
-    ended: (record) => {
+    /** Call it when a request for an answer arrives. The record is read again each time the story is read. */
+    began: (record: RequestRecord): void => void running.set(record.requestId, record),
+    /** Call it when the record of a request is complete. */
+    ended: (record: RequestRecord): void => {
       running.delete(record.requestId);
       if (record.trace?.place.isSampled === true) tellSpans?.(spansOf(record, record.trace));
       // The caller left before the request was complete: there is nothing to show.
@@ -60,8 +45,9 @@ export function createStories({
       (record.outcome === undefined ? refused : dispatched).add({ seq: lastSeq, record });
       for (const listener of listeners) listener();
     },
-    running: () => running.values(),
-    after: (seq, limit) => {
+    running: (): Iterable<RequestRecord> => running.values(),
+    /** Requests that ended after the request with this number, oldest first. */
+    after: (seq: number, limit: number): StoryPage => {
       const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
       const chosen = later.slice(0, limit);
       const hasMore = later.length > chosen.length;
@@ -82,9 +68,15 @@ export function createStories({
         requests,
       };
     },
-    latest: () => ({ process, seq: lastSeq }),
-    onEnded: (listener) => void listeners.push(listener),
-    find: (id) => {
+    /** The process and the number of the request that ended last. */
+    latest: (): { readonly process: string; readonly seq: number } => ({ process, seq: lastSeq }),
+    /** Calls the listener after each request that ended. */
+    onEnded: (listener: () => void): void => void listeners.push(listener),
+    /**
+     * The request with exactly this id; if there is none, the requests with this correlation id, newest first. The caller
+     * chooses a correlation id: it can be any text, also the id of another caller's request.
+     */
+    find: (id: string): readonly Story[] => {
       const ended = [...dispatched.after(0), ...refused.after(0)]
         .sort((a, b) => b.seq - a.seq)
         .map(({ record }) => record);

@@ -12,16 +12,7 @@ import { type Connection, loadExternalProcessor, serveConnection } from '../../g
 import { PickedExchange } from './picked-exchange.ts';
 import { type PickerMessage, readPickerMessage } from './picker-wire.ts';
 
-export interface PickerServer {
-  readonly port: number;
-  readonly healthPort: number;
-  /** Requests whose answer has not ended. */
-  readonly open: () => number;
-  /** Reports whether requests can be answered, to the probes and to gateways that ask. */
-  readonly setReady: (isReady: boolean) => void;
-  /** Accepts no new requests, waits up to `graceMs` for the open ones, then cuts the others. */
-  readonly close: (graceMs: number) => Promise<void>;
-}
+export type PickerServer = Awaited<ReturnType<typeof listenPicker>>;
 
 export interface PickerServerOptions {
   readonly host: string;
@@ -78,7 +69,7 @@ const readyServices = ['', 'readiness', 'inference-extension', 'envoy.service.ex
  * Listens for the ext_proc streams of gateways that ask for endpoints, and for gRPC health checks on the same port and, without TLS, on
  * one of their own: the kubelet's probes know no TLS.
  */
-export async function listenPicker(options: PickerServerOptions): Promise<PickerServer> {
+export async function listenPicker(options: PickerServerOptions) {
   const { host, tls, picker, atTurnEnd, clock, bounds = defaultBounds } = options;
   const protocol = await loadExternalProcessor();
   const service = protocol.serviceReading((bytes) => readPickerMessage(protocol.readRequest(bytes)));
@@ -154,9 +145,12 @@ export async function listenPicker(options: PickerServerOptions): Promise<Picker
   return {
     port,
     healthPort,
+    /** Reports whether requests can be answered, to the probes and to gateways that ask. */
     setReady,
-    open: () => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
-    close: async (graceMs) => {
+    /** Requests whose answer has not ended. */
+    open: (): number => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
+    /** Accepts no new requests, waits up to `graceMs` for the open ones, then cuts the others. */
+    close: async (graceMs: number): Promise<void> => {
       setReady(false);
       await new Promise<void>((resolve) => {
         const cancel = clock.after(graceMs, () => {

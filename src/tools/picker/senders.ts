@@ -10,12 +10,7 @@ export interface Sender {
   readonly record: (now: number, endpoint: string, success: 0 | 1) => void;
 }
 
-export interface Senders {
-  /** A sender wants an endpoint. Returns its evidence, with the load that the other senders report. */
-  readonly asks: (now: number, name: string) => Sender;
-  /** Sets the endpoints of the pool, by their names. Forgets the others. */
-  readonly setEndpoints: (names: ReadonlySet<string>) => void;
-}
+export type Senders = ReturnType<typeof createSenders>;
 
 export interface SendersOptions {
   readonly createPool: () => EndpointPool;
@@ -59,7 +54,7 @@ const sumOf = (loads: readonly Load[]): Load =>
  * Keeps the evidence of each sender apart, as if each had a picker of its own. A stranger that reaches the port can report any answer,
  * so that evidence counts for the picks of its own sender only.
  */
-export function createSenders({ createPool, isApart }: SendersOptions): Senders {
+export function createSenders({ createPool, isApart }: SendersOptions) {
   const known = new Map<string, KnownSender>();
   let endpoints: ReadonlySet<string> = new Set();
 
@@ -97,7 +92,8 @@ export function createSenders({ createPool, isApart }: SendersOptions): Senders 
   }
 
   return {
-    asks: (now, name) => {
+    /** A sender wants an endpoint. Returns its evidence, with the load that the other senders report. */
+    asks: (now: number, name: string): Sender => {
       const sender = knownAs(now, name);
       const { pool, successes, requests } = sender;
       requests.add(now, 1);
@@ -114,7 +110,8 @@ export function createSenders({ createPool, isApart }: SendersOptions): Senders 
         },
       };
     },
-    setEndpoints: (names) => {
+    /** Sets the endpoints of the pool, by their names. Forgets the others. */
+    setEndpoints: (names: ReadonlySet<string>): void => {
       endpoints = names;
       for (const { pool, successes } of known.values()) {
         pool.retain(names);

@@ -20,24 +20,21 @@ export function monthOf(moment: number): Month {
   return { from: Date.UTC(year, month, 1), to: Date.UTC(year, month + 1, 1) };
 }
 
-export interface Partitions {
-  /**
-   * Makes the missing partitions of these moments. Throws a RangeError for a moment whose requests were deleted: a
-   * request that is settled again must not be charged again.
-   */
-  readonly makeRoom: (moments: readonly number[]) => Promise<void>;
-  /** Forgets which partitions exist. `makeRoom` then looks for them again. */
-  readonly forget: () => void;
-}
+export type Partitions = ReturnType<typeof createPartitions>;
 
-export function createPartitions(queries: Kysely<Schema>): Partitions {
+export function createPartitions(queries: Kysely<Schema>) {
   let known: readonly Month[] = [];
 
   return {
-    forget: () => {
+    /** Forgets which partitions exist. `makeRoom` then looks for them again. */
+    forget: (): void => {
       known = [];
     },
-    makeRoom: async (moments) => {
+    /**
+     * Makes the missing partitions of these moments. Throws a RangeError for a moment whose requests were deleted: a
+     * request that is settled again must not be charged again.
+     */
+    makeRoom: async (moments: readonly number[]): Promise<void> => {
       for (const moment of moments) {
         if (known.some(({ from, to }) => moment >= from && moment < to)) continue;
         const month = monthOf(moment);

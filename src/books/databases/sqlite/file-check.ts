@@ -4,14 +4,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
-export interface FileCheck {
-  /** Whether damage has been found. */
-  readonly isDamaged: () => boolean;
-  /** Resolves when the check is over, whatever it found; never rejects. */
-  readonly ended: Promise<void>;
-  /** Ends a check that is still running. */
-  readonly close: () => Promise<void>;
-}
+export type FileCheck = ReturnType<typeof startFileCheck>;
 
 export interface FileCheckOptions {
   /** Called once, with what is wrong with the file. */
@@ -27,7 +20,7 @@ const findings = z.array(z.string());
  * Checks an SQLite file once, in the background: 3–4 s for each GB. The check runs beside writers, in a process of the
  * lowest priority. A thread would not do: Node cannot interrupt SQLite, so the service could not end before the check.
  */
-export function startFileCheck(file: string, { onDamage, onUnchecked }: FileCheckOptions): FileCheck {
+export function startFileCheck(file: string, { onDamage, onUnchecked }: FileCheckOptions) {
   let isDamaged = false;
   let closed = false;
   const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -54,9 +47,12 @@ export function startFileCheck(file: string, { onDamage, onUnchecked }: FileChec
 
   const ended = check();
   return {
-    isDamaged: () => isDamaged,
+    /** Whether damage has been found. */
+    isDamaged: (): boolean => isDamaged,
+    /** Resolves when the check is over, whatever it found; never rejects. */
     ended,
-    close: async () => {
+    /** Ends a check that is still running. */
+    close: async (): Promise<void> => {
       closed = true;
       child.kill('SIGKILL');
       await ended;

@@ -23,22 +23,7 @@ export interface EnvoyEndpoints {
 }
 
 /** Gives Envoy the clusters of the catalog, through the file that Envoy watches. */
-export interface ClusterPublisher {
-  /** Writes an empty set unless there is a file: Envoy does not start without one. */
-  readonly prepare: () => Promise<void>;
-  /**
-   * Gives Envoy this set of clusters, whole, and resolves once Envoy has confirmed it and routes to it. Calls run one after
-   * the other. Rejects with `ClustersRejected` when Envoy accepts only a part, and with `EnvoyAway` when Envoy does not answer
-   * within the limit; the file stays written then, and Envoy reads it when it starts.
-   */
-  readonly publish: (clusters: readonly Cluster[]) => Promise<void>;
-  /** Names of the clusters of the last set that Envoy refused, with its reason. */
-  readonly refused: () => ReadonlyMap<string, string>;
-  /** Asks Envoy which clusters it has; undefined while it does not answer. */
-  readonly look: () => Promise<EnvoyClusters | undefined>;
-  /** A `publish` that waits for Envoy's confirmation rejects with `EnvoyAway` at once. */
-  readonly close: () => void;
-}
+export type ClusterPublisher = ReturnType<typeof createClusterPublisher>;
 
 /** Envoy did not answer within the limit. The file is written: Envoy reads it when it starts. */
 class EnvoyAway extends Error {
@@ -71,7 +56,7 @@ interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'shared'> {
   readonly confirmWithinMs?: number;
 }
 
-export function createClusterPublisher(options: ClusterPublisherOptions): ClusterPublisher {
+export function createClusterPublisher(options: ClusterPublisherOptions) {
   const { admin, runFolder, clock, shared, confirmWithinMs: limitMs = 30_000 } = options;
   const file = openClustersFile({ ...runFolder, now: clock.now, render: renderClusters, shared });
   let last: Promise<unknown> = Promise.resolve();
@@ -98,14 +83,22 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   };
 
   return {
+    /** Writes an empty set unless there is a file: Envoy does not start without one. */
     prepare: file.prepare,
-    publish: (clusters) => {
+    /**
+     * Gives Envoy this set of clusters, whole, and resolves once Envoy has confirmed it and routes to it. Calls run one after
+     * the other. Rejects with `ClustersRejected` when Envoy accepts only a part, and with `EnvoyAway` when Envoy does not answer
+     * within the limit; the file stays written then, and Envoy reads it when it starts.
+     */
+    publish: (clusters: readonly Cluster[]): Promise<void> => {
       const done = last.then(() => publish(clusters));
       last = done.catch(() => undefined);
       return done;
     },
-    refused: () => refused,
-    look: async () => {
+    /** Names of the clusters of the last set that Envoy refused, with its reason. */
+    refused: (): ReadonlyMap<string, string> => refused,
+    /** Asks Envoy which clusters it has; undefined while it does not answer. */
+    look: async (): Promise<EnvoyClusters | undefined> => {
       try {
         const stats = await admin.statsLike(lookedAt);
         const mark = markOf(stats);
@@ -115,7 +108,8 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
         return undefined;
       }
     },
-    close: () => {
+    /** A `publish` that waits for Envoy's confirmation rejects with `EnvoyAway` at once. */
+    close: (): void => {
       isClosed = true;
     },
   };

@@ -7,15 +7,7 @@ import { readKeptFile } from '../../../process/kept-file.ts';
 import type { ConfigObject } from '../config/typed.ts';
 
 /** The file from which Envoy reads its clusters. */
-export interface ClustersFile {
-  /** Writes an empty set unless there is a file: Envoy does not start without one. */
-  readonly prepare: () => Promise<void>;
-  /**
-   * Writes these clusters, and the clusters that other services behind the same Envoy need. Resolves to the version of
-   * the file.
-   */
-  readonly replace: (clusters: readonly Cluster[]) => Promise<string>;
-}
+export type ClustersFile = ReturnType<typeof openClustersFile>;
 
 export interface ClustersFileOptions {
   readonly clustersFolder: string;
@@ -46,7 +38,7 @@ type Rendered = z.output<typeof rendered>;
  * each service writes down its own set, and the file is the union of all sets, whichever service writes it. A cluster
  * of one name has one content (docs/decisions/0005-clusters-are-named-by-content.md).
  */
-export function openClustersFile(options: ClustersFileOptions): ClustersFile {
+export function openClustersFile(options: ClustersFileOptions) {
   const { clustersFolder, clustersFile, now, render, shared } = options;
   let last: number | undefined;
 
@@ -79,14 +71,19 @@ export function openClustersFile(options: ClustersFileOptions): ClustersFile {
   }
 
   return {
-    prepare: async () => {
+    /** Writes an empty set unless there is a file: Envoy does not start without one. */
+    prepare: async (): Promise<void> => {
       await mkdir(clustersFolder, { recursive: true, mode: 0o700 });
       const text = JSON.stringify(render([], 'none'));
       await writeFile(clustersFile, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
         if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
       });
     },
-    replace: (clusters) =>
+    /**
+     * Writes these clusters, and the clusters that other services behind the same Envoy need. Resolves to the version of
+     * the file.
+     */
+    replace: (clusters: readonly Cluster[]): Promise<string> =>
       shared === undefined ? writeOwn(clusters) : shared.exclusively(() => writeUnion(clusters, shared)),
   };
 }

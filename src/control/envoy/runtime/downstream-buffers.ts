@@ -9,11 +9,7 @@ import { createKernelTables, type KernelTables } from './kernel-queues.ts';
  * bytes and, if these are not zero, the kernel's queue of the reader's connection. It takes no sample while every
  * answer has less than half of its window unconfirmed.
  */
-export interface DownstreamBuffers {
-  /** `connection`: the header `x-weir-client-connection`, an `address:port` and a protocol. */
-  readonly open: (connection: string) => Delivery;
-  readonly close: () => void;
-}
+export type DownstreamBuffers = ReturnType<typeof createDownstreamBuffers>;
 
 interface DownstreamBuffersOptions {
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
@@ -79,7 +75,7 @@ interface Tracked {
   waiting: (() => void) | undefined;
 }
 
-export function createDownstreamBuffers(options: DownstreamBuffersOptions): DownstreamBuffers {
+export function createDownstreamBuffers(options: DownstreamBuffersOptions) {
   const { admin, clock, tables = createKernelTables(), limits = deliveryLimits } = options;
   const watched = new Set<Tracked>();
   /** Unconfirmed bytes of all open answers, where half of a small window for each answer is not counted. */
@@ -137,7 +133,8 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   };
 
   return {
-    open: (connection) => {
+    /** `connection`: the header `x-weir-client-connection`, an `address:port` and a protocol. */
+    open: (connection: string): Delivery => {
       const [peer = '', protocol = ''] = connection.split(' ');
       const tracked: Tracked = {
         peer,
@@ -172,7 +169,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
         },
       };
     },
-    close: () => {
+    close: (): void => {
       closed = true;
       cancel?.();
     },

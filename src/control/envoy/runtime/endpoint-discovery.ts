@@ -18,18 +18,7 @@ interface DiscoveryStatus {
 }
 
 /** Publishes to Envoy which endpoints its clusters have. */
-export interface EndpointDiscovery {
-  /**
-   * Sets the endpoints of a cluster. Resolves when Envoy has accepted them. Resolves at once if no Envoy has the
-   * cluster: Envoy gets the endpoints when it asks. Never rejects.
-   */
-  readonly set: (cluster: string, endpoints: readonly Endpoint[]) => Promise<void>;
-  /** Forgets a cluster. An Envoy that still has the cluster keeps its endpoints. */
-  readonly drop: (cluster: string) => void;
-  readonly status: () => DiscoveryStatus;
-  /** Envoy keeps the endpoints that it has, and asks again when another service listens. */
-  readonly close: () => Promise<void>;
-}
+export type EndpointDiscovery = Awaited<ReturnType<typeof serveEndpoints>>;
 
 interface EndpointDiscoveryOptions {
   readonly socketPath: string;
@@ -62,7 +51,7 @@ interface Resource {
  * none.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-docs/xds_protocol#incremental-xds
  */
-export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise<EndpointDiscovery> {
+export async function serveEndpoints(options: EndpointDiscoveryOptions) {
   const { socketPath } = options;
   const known = new Map<string, Resource>();
   const subscribers = new Set<Subscriber>();
@@ -103,21 +92,27 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
   listener.listen(socketPath);
   await once(listener, 'listening');
   return {
-    set: async (cluster, endpoints) => {
+    /**
+     * Sets the endpoints of a cluster. Resolves when Envoy has accepted them. Resolves at once if no Envoy has the
+     * cluster: Envoy gets the endpoints when it asks. Never rejects.
+     */
+    set: async (cluster: string, endpoints: readonly Endpoint[]): Promise<void> => {
       version += 1;
       const resource = { type_url: typeUrl, value: renderEndpoints(cluster, endpoints) };
       known.set(cluster, { version: String(version), name: cluster, resource });
       await Promise.all([...subscribers].map((subscriber) => subscriber.changed(cluster)));
     },
-    status: () => ({
+    status: (): DiscoveryStatus => ({
       streams: subscribers.size,
       unansweredMs: Math.max(0, ...[...subscribers].map((subscriber) => subscriber.unansweredMs())),
       refusals,
     }),
-    drop: (cluster) => {
+    /** Forgets a cluster. An Envoy that still has the cluster keeps its endpoints. */
+    drop: (cluster: string): void => {
       known.delete(cluster);
     },
-    close: async () => {
+    /** Envoy keeps the endpoints that it has, and asks again when another service listens. */
+    close: async (): Promise<void> => {
       const closed = once(listener, 'close');
       listener.close();
       for (const socket of sockets) socket.destroy();
@@ -128,14 +123,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
 }
 
 /** One connected Envoy. */
-interface Subscriber {
-  readonly take: (message: z.output<typeof request>) => void;
-  /** Resolves when Envoy has answered the change, has no such cluster, or has disconnected. */
-  readonly changed: (cluster: string) => Promise<void>;
-  readonly unansweredMs: () => number;
-  /** The stream has ended. */
-  readonly leave: () => void;
-}
+type Subscriber = ReturnType<typeof createSubscriber>;
 
 /**
  * One response at a time is on its way: clusters that change meanwhile are sent together with the next one. So an Envoy that
@@ -145,7 +133,7 @@ function createSubscriber(options: {
   readonly known: ReadonlyMap<string, Resource>;
   readonly send: (response: object) => void;
   readonly onRefused: (reason: string) => void;
-}): Subscriber {
+}) {
   const { known, send, onRefused } = options;
   const subscribed = new Set<string>();
   let unsent = new Set<string>();
@@ -167,7 +155,7 @@ function createSubscriber(options: {
   }
 
   return {
-    take: (message) => {
+    take: (message: z.output<typeof request>): void => {
       // Envoy requests only this type on the stream.
       if (message.type_url !== typeUrl) return;
       if (unanswered !== undefined && message.response_nonce === unanswered.nonce) {
@@ -183,15 +171,17 @@ function createSubscriber(options: {
       }
       flush();
     },
-    changed: (cluster) => {
+    /** Resolves when Envoy has answered the change, has no such cluster, or has disconnected. */
+    changed: (cluster: string): Promise<void> => {
       if (!subscribed.has(cluster) || hasLeft) return Promise.resolve();
       unsent.add(cluster);
       const sent = sending.promise;
       flush();
       return sent;
     },
-    unansweredMs: () => (unanswered === undefined ? 0 : performance.now() - unanswered.sentAt),
-    leave: () => {
+    unansweredMs: (): number => (unanswered === undefined ? 0 : performance.now() - unanswered.sentAt),
+    /** The stream has ended. */
+    leave: (): void => {
       hasLeft = true;
       unanswered?.answered();
       sending.resolve();

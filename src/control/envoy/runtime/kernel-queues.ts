@@ -1,19 +1,10 @@
 import { open } from 'node:fs/promises';
 
 /** The kernel's TCP tables of one moment. */
-interface KernelQueues {
-  /**
-   * Bytes the kernel holds for a peer that has not acknowledged them, by the peer's `address:port` as Envoy prints it.
-   * Undefined when the peer is not in the tables.
-   */
-  readonly queueOf: (peer: string) => number | undefined;
-}
+type KernelQueues = ReturnType<typeof kernelQueues>;
 
 /** Reads the TCP tables of the network namespace. */
-export interface KernelTables {
-  /** Reads them now. Resolves to undefined where there are no such tables. One call at a time. */
-  readonly look: () => Promise<KernelQueues | undefined>;
-}
+export type KernelTables = ReturnType<typeof createKernelTables>;
 
 /** Longest part of a table that is read; it has room for some 400,000 connections. */
 const maxTableBytes = 64 * 1024 * 1024;
@@ -23,10 +14,11 @@ const maxTableBytes = 64 * 1024 * 1024;
  * Each reading reuses the memory of the reading before: on a busy machine a table has megabytes, and is read several
  * times a second.
  */
-export function createKernelTables(): KernelTables {
+export function createKernelTables() {
   const readers = ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => createTableReader(path));
   return {
-    look: async () => {
+    /** Reads them now. Resolves to undefined where there are no such tables. One call at a time. */
+    look: async (): Promise<KernelQueues | undefined> => {
       const [tcp, tcp6] = await Promise.all(readers.map((read) => read()));
       return tcp === undefined ? undefined : kernelQueues(tcp6 === undefined ? [tcp] : [tcp, tcp6]);
     },
@@ -66,7 +58,7 @@ const maxSearches = 8;
  * peers the bytes are searched unparsed. For many peers the rows are indexed once: a search for each of 1,000 peers in
  * 2,000 rows held the event loop for 95 ms, the index takes 1 ms.
  */
-export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
+export function kernelQueues(tables: readonly Buffer[]) {
   let searches = 0;
   let index: ReadonlyMap<string, number> | undefined;
   const find = (remote: string): readonly (number | undefined)[] => {
@@ -76,7 +68,11 @@ export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
     return [index.get(remote)];
   };
   return {
-    queueOf: (peer) =>
+    /**
+     * Bytes the kernel holds for a peer that has not acknowledged them, by the peer's `address:port` as Envoy prints it.
+     * Undefined when the peer is not in the tables.
+     */
+    queueOf: (peer: string): number | undefined =>
       remoteColumns(peer)
         .flatMap(find)
         .reduce((a, b) => (a === undefined ? b : Math.max(a, b ?? 0)), undefined),

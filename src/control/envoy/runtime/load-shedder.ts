@@ -2,12 +2,7 @@ import { type Clock, every } from '../../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
 /** Makes Envoy refuse a share of the new requests before they reach the service (`shedFilter` of edge-listener.ts). */
-export interface LoadShedder {
-  /** Share of new requests that Envoy admits, from 0 to 1. */
-  readonly admitRatio: () => number;
-  /** Stops, and makes Envoy admit everything again if it answers. */
-  readonly close: () => Promise<void>;
-}
+export type LoadShedder = ReturnType<typeof createLoadShedder>;
 
 export interface LoadShedderOptions {
   /** Makes Envoy refuse this percentage of new requests. Rejects while Envoy does not answer. */
@@ -35,7 +30,7 @@ const repeatEverySteps = 10;
  * Begins with everything admitted, whatever an earlier process left behind. Envoy gets the setting as soon as it
  * answers.
  */
-export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
+export function createLoadShedder(options: LoadShedderOptions) {
   const { clock, stepMs, isQuiet = () => false, next } = options;
   let admitRatio = 1;
   let percentSet: number | undefined;
@@ -69,8 +64,10 @@ export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
   });
 
   return {
-    admitRatio: () => admitRatio,
-    close: async () => {
+    /** Share of new requests that Envoy admits, from 0 to 1. */
+    admitRatio: (): number => admitRatio,
+    /** Stops, and makes Envoy admit everything again if it answers. */
+    close: async (): Promise<void> => {
       cancel();
       await setting;
       if (percentSet !== 0) await shed(0);

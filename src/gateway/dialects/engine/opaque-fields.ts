@@ -95,17 +95,11 @@ function mergeLists(before: readonly unknown[], after: readonly unknown[]): read
 const maxCharacters = 1024 * 1024;
 
 /** Collects the opaque fields of one choice's message. */
-interface StateCollector {
-  readonly take: (delta: JsonObject) => void;
-  /** Undefined: there are none worth a way to the caller and back. */
-  readonly fields: () => JsonObject | undefined;
-}
-
-export function createStateCollector(): StateCollector {
+export function createStateCollector() {
   let left = maxCharacters;
   let collected: JsonObject | undefined;
   return {
-    take: (delta) => {
+    take: (delta: JsonObject): void => {
       const { content } = delta;
       const fields = opaqueFields(delta);
       const piece = Array.isArray(content) ? { ...fields, content } : fields;
@@ -113,7 +107,8 @@ export function createStateCollector(): StateCollector {
       left -= JSON.stringify(piece).length;
       collected = left < 0 ? undefined : mergeFields(collected, piece);
     },
-    fields: () => {
+    /** Undefined: there are none worth a way to the caller and back. */
+    fields: (): JsonObject | undefined => {
       // A trace or a text in parts is in the answer as well, and a mark of a piece is not one of the whole message.
       const kept = Object.entries(collected ?? {}).filter(([name, value]) =>
         name === 'content' || (name !== 'extra_content' && carriers.has(name)) ? holdsOpaque(value) : isFilled(value),

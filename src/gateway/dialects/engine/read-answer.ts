@@ -30,28 +30,10 @@ export interface ResponseOptions {
   readonly answerBegun?: boolean | undefined;
 }
 
-/** Reads the parsed answers or chunks of one attempt into events. */
-interface AnswerReader {
-  readonly push: (answer: unknown, events: AnswerEvent[]) => Fault | undefined;
-  /**
-   * Reads a piece of a choice's text whose chunk was not parsed. The event's type is that of the field in which the engine sent the
-   * text.
-   */
-  readonly text: (event: TextEvent, events: AnswerEvent[]) => void;
-  /** Reads a usage block whose chunk was not parsed. */
-  readonly usage: (block: unknown, events: AnswerEvent[]) => void;
-  /** The engine has declared its answer complete. */
-  readonly close: (events: AnswerEvent[]) => void;
-  /** Whether every choice has ended. */
-  readonly finished: () => boolean;
-  /** The model's name in the answer. Undefined: the answer has no name, or no plain one. */
-  readonly model: () => string | undefined;
-}
-
 /** A model's name as in the catalogs of engines. Any other text in its place is dropped, because it may be anything. */
 const plainName = /^[\w.:/@-]{1,128}$/;
 
-export function createAnswerReader(options: ResponseOptions): AnswerReader {
+export function createAnswerReader(options: ResponseOptions) {
   const choices = new Map<number, ChoiceReader>();
   let report: UsageReport | undefined;
   let model: string | undefined;
@@ -83,14 +65,23 @@ export function createAnswerReader(options: ResponseOptions): AnswerReader {
   }
 
   return {
-    model: () => model,
-    finished: () => choices.size >= options.choices && [...choices.values()].every((reader) => reader.finished()),
-    close: (events) => {
+    /** The model's name in the answer. Undefined: the answer has no name, or no plain one. */
+    model: (): string | undefined => model,
+    /** Whether every choice has ended. */
+    finished: (): boolean =>
+      choices.size >= options.choices && [...choices.values()].every((reader) => reader.finished()),
+    /** The engine has declared its answer complete. */
+    close: (events: AnswerEvent[]): void => {
       for (const reader of choices.values()) reader.close(events);
     },
-    text: (event, events) => readerOf(event.choice)?.text(event, events),
-    usage: (block, events) => takeUsage(readUsage(block), events),
-    push: (answer, events) => {
+    /**
+     * Reads a piece of a choice's text whose chunk was not parsed. The event's type is that of the field in which the engine sent the
+     * text.
+     */
+    text: (event: TextEvent, events: AnswerEvent[]): void => readerOf(event.choice)?.text(event, events),
+    /** Reads a usage block whose chunk was not parsed. */
+    usage: (block: unknown, events: AnswerEvent[]): void => takeUsage(readUsage(block), events),
+    push: (answer: unknown, events: AnswerEvent[]): Fault | undefined => {
       const error = errorInside(answer);
       if (error !== undefined) return error;
       if (!isObject(answer)) return { kind: 'malformed', detail: 'answer is not an object' };
@@ -116,30 +107,10 @@ export function errorInside(answer: unknown): Fault | undefined {
 const unreadableField = (name: string): Fault => ({ kind: 'malformed', detail: `${name} of an unknown type` });
 
 /** Reads one choice of an answer, delta by delta or as a whole message: the fields are the same. */
-interface ChoiceReader {
-  readonly push: (choice: JsonObject, events: AnswerEvent[]) => Fault | undefined;
-  readonly text: (event: TextEvent, events: AnswerEvent[]) => void;
-  readonly finished: () => boolean;
-  /**
-   * Called when the engine has declared its answer complete. Ends a choice with complete tool calls whose `finish_reason` the
-   * engine has left out.
-   */
-  readonly close: (events: AnswerEvent[]) => void;
-}
+type ChoiceReader = ReturnType<typeof createChoiceReader>;
 
 /** The text of a choice, sorted into answer and reasoning by the tags that an engine leaves in it. */
-interface TextSorter {
-  readonly read: (event: TextEvent, events: AnswerEvent[]) => void;
-  readonly readWithLogprobs: (
-    text: string,
-    facts: { readonly tokens: Tokens; readonly deltas: 0 | 1 },
-    events: AnswerEvent[],
-  ) => void;
-  /** Passes on what may have been the beginning of a tag. */
-  readonly flush: (events: AnswerEvent[]) => void;
-}
-
-function createTextSorter(index: number, { reasoning, answerBegun }: ResponseOptions): TextSorter {
+function createTextSorter(index: number, { reasoning, answerBegun }: ResponseOptions) {
   const tags = reasoning === undefined ? undefined : createTagSplitter(reasoning, { answerBegun });
 
   function append(sorted: readonly SortedText[] | undefined, events: AnswerEvent[]): void {
@@ -168,10 +139,14 @@ function createTextSorter(index: number, { reasoning, answerBegun }: ResponseOpt
     else events.push({ type: 'text-delta', choice: index, text: '', deltas, logprobs });
   }
 
-  return { read, readWithLogprobs, flush: (events) => append(tags?.flush(), events) };
+  return {
+    read,
+    readWithLogprobs /** Passes on what may have been the beginning of a tag. */,
+    flush: (events: AnswerEvent[]): void => append(tags?.flush(), events),
+  };
 }
 
-function createChoiceReader(index: number, options: ResponseOptions): ChoiceReader {
+function createChoiceReader(index: number, options: ResponseOptions) {
   const tools = createToolRepair({
     choice: index,
     toolNames: options.toolNames,
@@ -214,18 +189,22 @@ function createChoiceReader(index: number, options: ResponseOptions): ChoiceRead
   }
 
   return {
-    finished: () => finished,
-    text: (event, events) => {
+    finished: (): boolean => finished,
+    text: (event: TextEvent, events: AnswerEvent[]): void => {
       if (!finished) texts.read(event, events);
     },
-    close: (events) => {
+    /**
+     * Called when the engine has declared its answer complete. Ends a choice with complete tool calls whose `finish_reason` the
+     * engine has left out.
+     */
+    close: (events: AnswerEvent[]): void => {
       const closing = finished || !tools.areComplete() ? undefined : tools.end();
       if (closing === undefined) return;
       texts.flush(events);
       events.push(...closing, finishWith('tool_calls'));
       finished = true;
     },
-    push: (choice, events) => {
+    push: (choice: JsonObject, events: AnswerEvent[]): Fault | undefined => {
       // Whatever an engine sends after the end of a choice would contradict the end that the caller has received.
       if (finished) return undefined;
       const fault = readDelta(choice, events);

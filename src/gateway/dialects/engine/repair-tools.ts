@@ -11,18 +11,6 @@ const maxCalls = 1024;
 /** Most characters of opaque fields in an id. Clients keep ids in columns and in logs, so longer fields go with the answer's. */
 const maxInId = 8 * 1024;
 
-interface ToolRepair {
-  /** Reads the `tool_calls` of a delta or of a whole message. In a message, each fragment is a call. */
-  readonly push: (fragments: readonly JsonObject[], source: 'delta' | 'message') => readonly AnswerEvent[];
-  /** The choice has ended. Returns undefined when a call has no name or there are too many: the answer is of no use then. */
-  readonly end: () => readonly AnswerEvent[] | undefined;
-  readonly calledTools: () => boolean;
-  /** Whether there are calls and the arguments of each are complete. */
-  readonly areComplete: () => boolean;
-  /** By our ids, the calls with opaque fields that our ids could not take in. An id alone is not worth a token in the answer. */
-  readonly lateCalls: () => Readonly<Record<string, EngineCall>>;
-}
-
 interface ToolRepairOptions {
   readonly choice: number;
   /** The tools that the caller offered. They distinguish a name in two fragments from two names. */
@@ -48,10 +36,11 @@ interface Repair extends ToolRepairOptions {
  * It opens a new call when its id is new, when its name is another tool's, or when its name is repeated after the call's arguments
  * are complete.
  */
-export function createToolRepair(options: ToolRepairOptions): ToolRepair {
+export function createToolRepair(options: ToolRepairOptions) {
   const repair: Repair = { ...options, calls: [], byId: new Map(), byIndex: new Map(), events: [], tooMany: false };
   return {
-    push: (fragments, source) => {
+    /** Reads the `tool_calls` of a delta or of a whole message. In a message, each fragment is a call. */
+    push: (fragments: readonly JsonObject[], source: 'delta' | 'message'): readonly AnswerEvent[] => {
       repair.events = [];
       for (const fragment of fragments) {
         if (repair.tooMany) break;
@@ -59,7 +48,8 @@ export function createToolRepair(options: ToolRepairOptions): ToolRepair {
       }
       return repair.events;
     },
-    end: () => {
+    /** The choice has ended. Returns undefined when a call has no name or there are too many: the answer is of no use then. */
+    end: (): readonly AnswerEvent[] | undefined => {
       if (repair.tooMany) return undefined;
       const { choice, calls } = repair;
       const events: AnswerEvent[] = [];
@@ -72,14 +62,16 @@ export function createToolRepair(options: ToolRepairOptions): ToolRepair {
       }
       return events;
     },
-    lateCalls: () =>
+    /** By our ids, the calls with opaque fields that our ids could not take in. An id alone is not worth a token in the answer. */
+    lateCalls: (): Readonly<Record<string, EngineCall>> =>
       Object.fromEntries(
         repair.calls
           .filter(({ fields, begunWith }) => fields !== begunWith?.fields)
           .map(({ id, upstreamId, fields }) => [id, { id: upstreamId, fields }]),
       ),
-    calledTools: () => repair.calls.length > 0,
-    areComplete: () => {
+    calledTools: (): boolean => repair.calls.length > 0,
+    /** Whether there are calls and the arguments of each are complete. */
+    areComplete: (): boolean => {
       const { calls, tooMany } = repair;
       return calls.length > 0 && !tooMany && calls.every((call) => call.arguments === '' || isComplete(call));
     },

@@ -8,21 +8,6 @@ export interface SortedText {
   readonly deltas: number;
 }
 
-/**
- * Sorts text with tags into reasoning and answer: a synchronous machine. Text that may be the beginning of a tag is held back until
- * this is certain.
- */
-interface TagSplitter {
-  readonly push: (text: string, deltas: number) => readonly SortedText[];
-  /** Call it when the text ends or another event interrupts it. Returns the text that was held back. */
-  readonly flush: () => readonly SortedText[];
-  /**
-   * Call it when the engine reports its reasoning in a field after all. Returns the text that was held back. All later text is
-   * answer.
-   */
-  readonly stop: () => readonly SortedText[];
-}
-
 type Phase = 'start' | 'reasoning' | 'text';
 
 /** Most characters of white space that are removed from the end of reasoning. */
@@ -80,6 +65,8 @@ interface SplitState {
 }
 
 /**
+ * Sorts text with tags into reasoning and answer: a synchronous machine. Text that may be the beginning of a tag is held back until
+ * this is certain.
  * Tags count only where models put them: an opening tag at the very beginning, then one closing tag. A tag in later text is text.
  * White space is treated as in the parsers of Ollama and llama.cpp (thinking/parser.go, common/chat): removed after a tag and before a
  * closing one, while an answer without tags keeps all of it. vLLM and SGLang keep a line feed on either side, by which a caller could
@@ -88,7 +75,7 @@ interface SplitState {
 export function createTagSplitter(
   { tags, implicitOpen }: InlineReasoning,
   options: { readonly answerBegun?: boolean | undefined } = {},
-): TagSplitter {
+) {
   const closes = tags.flatMap((set) => set.close);
   const untagged = implicitOpen && options.answerBegun !== true ? 'reasoning' : 'text';
   const state: SplitState = {
@@ -104,8 +91,9 @@ export function createTagSplitter(
     sorted: [],
   };
   return {
-    flush: () => flush(state),
-    push: (text, deltas) => {
+    /** Call it when the text ends or another event interrupts it. Returns the text that was held back. */
+    flush: (): readonly SortedText[] => flush(state),
+    push: (text: string, deltas: number): readonly SortedText[] => {
       // The common case: once the answer has begun, everything is text.
       if (state.phase === 'text' && !state.afterTag) return text === '' ? [] : [{ type: 'text-delta', text, deltas }];
       state.held += text;
@@ -113,7 +101,11 @@ export function createTagSplitter(
       sort(state);
       return take(state);
     },
-    stop: () => {
+    /**
+     * Call it when the engine reports its reasoning in a field after all. Returns the text that was held back. All later text is
+     * answer.
+     */
+    stop: (): readonly SortedText[] => {
       const rest = flush(state);
       state.phase = 'text';
       state.afterTag = false;

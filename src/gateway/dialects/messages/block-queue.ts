@@ -4,22 +4,6 @@ import { isObject, parseJson } from '../../../core/json.ts';
 import { createJsonScan, type JsonScan } from '../../../core/json-scan.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 
-/**
- * Writes an answer as blocks, one after the other: the format allows one open block at a time. An engine may write several calls at
- * the same time. All but the first are then queued until the first is complete.
- */
-interface BlockQueue {
-  readonly push: (event: RelayedEvent) => void;
-  /** The answer is complete: all blocks may be closed. */
-  readonly end: () => void;
-  /** The answer breaks off. Writes everything that was held back and leaves the last block open. */
-  readonly breakOff: () => string;
-  /** All blocks as JSON, if none of them was written. */
-  readonly whole: () => string;
-  /** Writes what the queue allows, as server-sent events. Pieces of one block that came together become one delta. */
-  readonly write: () => string;
-}
-
 type BlockKind = 'text' | 'cited-text' | 'thinking' | 'tool_use' | 'search-call' | 'whole';
 
 /** The delta of each kind of block, and the field for its text. */
@@ -65,8 +49,12 @@ interface QueueState {
 /** What the engine wants back, in the block that clients of this format send back without reading it. */
 const writeState = (sealed: string): string => JSON.stringify({ type: 'redacted_thinking', data: sealed });
 
-/** `signatureOf` makes the signature of a block of thinking from its index. */
-export function createBlockQueue(signatureOf: (index: number) => string): BlockQueue {
+/**
+ * Writes an answer as blocks, one after the other: the format allows one open block at a time. An engine may write several calls at
+ * the same time. All but the first are then queued until the first is complete.
+ * `signatureOf` makes the signature of a block of thinking from its index.
+ */
+export function createBlockQueue(signatureOf: (index: number) => string) {
   const state: QueueState = {
     signatureOf,
     queue: [],
@@ -77,16 +65,20 @@ export function createBlockQueue(signatureOf: (index: number) => string): BlockQ
     isBroken: false,
   };
   return {
-    write: () => write(state),
-    whole: () => state.queue.map((block) => writeWhole(state, block)).join(','),
-    breakOff: () => {
+    /** Writes what the queue allows, as server-sent events. Pieces of one block that came together become one delta. */
+    write: (): string => write(state),
+    /** All blocks as JSON, if none of them was written. */
+    whole: (): string => state.queue.map((block) => writeWhole(state, block)).join(','),
+    /** The answer breaks off. Writes everything that was held back and leaves the last block open. */
+    breakOff: (): string => {
       state.isBroken = true;
       return write(state);
     },
-    end: () => {
+    /** The answer is complete: all blocks may be closed. */
+    end: (): void => {
       state.isEnded = true;
     },
-    push: (event) => {
+    push: (event: RelayedEvent): void => {
       switch (event.type) {
         case 'text-delta':
         // A refusal is an ordinary answer: docs/reference/api.md §7.4.

@@ -70,20 +70,13 @@ export const citations = listOf(
 type Path = readonly PropertyKey[];
 
 /** Reads the sealed blocks of a conversation as the text that the model had read and written. */
-export interface SearchReader {
-  /** The result as the model reads it. */
-  readonly resultText: (block: z.infer<typeof searchResult>, path: Path) => string;
-  /** The citation marks that the model had written after a text. */
-  readonly marksOf: (cited: z.infer<typeof citations>, path: Path) => string;
-  /** All sources that were opened so far. */
-  readonly sources: () => readonly Source[];
-}
+export type SearchReader = ReturnType<typeof createSearchReader>;
 
 /**
  * Without a `seal`, reading a sealed block throws `web_search_unavailable`. A block that was forged, changed or sealed by another
  * deployment throws `invalid_request`. Either message names the field.
  */
-export function createSearchReader(seal: SearchSeal | undefined, citing: Citing): SearchReader {
+export function createSearchReader(seal: SearchSeal | undefined, citing: Citing) {
   /** Sources by number, so that a source that was sent many times is kept once. */
   const opened = new Map<number, Source>();
 
@@ -96,8 +89,10 @@ export function createSearchReader(seal: SearchSeal | undefined, citing: Citing)
   }
 
   return {
-    sources: () => [...opened.values()],
-    resultText: ({ content }, path) => {
+    /** All sources that were opened so far. */
+    sources: (): readonly Source[] => [...opened.values()],
+    /** The result as the model reads it. */
+    resultText: ({ content }: z.infer<typeof searchResult>, path: Path): string => {
       if (!Array.isArray(content)) {
         const { error_code: code } = content;
         return writeSearchError(searchErrors.find((known) => known === code) ?? 'unavailable');
@@ -109,7 +104,8 @@ export function createSearchReader(seal: SearchSeal | undefined, citing: Citing)
       for (const source of sources) opened.set(source.number, source);
       return writeSources(sources, citing);
     },
-    marksOf: (cited, path) => {
+    /** The citation marks that the model had written after a text. */
+    marksOf: (cited: z.infer<typeof citations>, path: Path): string => {
       const numbers = cited.flatMap(({ type, encrypted_index: token }, at) => {
         if (type !== citationType) return [];
         return seal?.openNumber(token ?? '') ?? refuse([...path, 'citations', at, 'encrypted_index']);

@@ -33,14 +33,7 @@ type OutputText = Extract<
 >;
 
 /** Reads the sealed parts of a conversation as the text that the model had read and written. */
-export interface SearchItemReader {
-  /** The words that the model read of a search. Undefined: the client did not keep what was found, or it was sealed elsewhere. */
-  readonly resultText: (item: ItemOf<'web_search_call'>, path: readonly PropertyKey[]) => string | undefined;
-  /** A text with the marks by which the model had cited. */
-  readonly citedText: (part: OutputText, path: readonly PropertyKey[]) => string;
-  /** Everything that was opened. */
-  readonly sources: () => readonly Source[];
-}
+export type SearchItemReader = ReturnType<typeof createSearchItemReader>;
 
 /**
  * Refuses a token that a key of this deployment sealed and that does not open any more. Other tokens that do not open are
@@ -52,12 +45,14 @@ export function refuseDamaged(token: string, { isOurs }: SealOrigin, path: reado
 }
 
 /** What another deployment has sealed is left out. Throws `invalid_request` for what was sealed here and is damaged. */
-export function createSearchItemReader(seal: SearchSeal | undefined, citing: Citing): SearchItemReader {
+export function createSearchItemReader(seal: SearchSeal | undefined, citing: Citing) {
   /** Sources by number, so that a source that was sent many times is kept once. */
   const opened = new Map<number, Source>();
   return {
-    sources: () => [...opened.values()],
-    resultText: ({ status, action }, path) => {
+    /** Everything that was opened. */
+    sources: (): readonly Source[] => [...opened.values()],
+    /** The words that the model read of a search. Undefined: the client did not keep what was found, or it was sealed elsewhere. */
+    resultText: ({ status, action }: ItemOf<'web_search_call'>, path: readonly PropertyKey[]): string | undefined => {
       if (status === 'failed') return writeSearchError('unavailable');
       const tokens = (action?.sources ?? []).map(({ encrypted_content: token }) => token ?? undefined);
       const sources = tokens.flatMap((token, at) => {
@@ -69,7 +64,8 @@ export function createSearchItemReader(seal: SearchSeal | undefined, citing: Cit
       for (const source of sources) opened.set(source.number, source);
       return action?.sources ? writeSources(sources, citing) : undefined;
     },
-    citedText: ({ text, annotations }, path) => {
+    /** A text with the marks by which the model had cited. */
+    citedText: ({ text, annotations }: OutputText, path: readonly PropertyKey[]): string => {
       if (citing === 'none' || seal === undefined) return text;
       const marks = new Map<number, string>();
       for (const [at, { end_index: end, encrypted_index: token }] of (annotations ?? []).entries()) {

@@ -18,20 +18,6 @@ import { writeCitation } from './search-items.ts';
 /** Writes one event of the stream. `members` is JSON without braces. */
 export type WriteEvent = (type: string, members: string) => string;
 
-/**
- * Assembles the items of an answer, and writes their events. A message or a trace ends when another item begins. Calls
- * may be written at the same time: a call ends when its arguments are complete and another item has begun, else with the answer.
- */
-interface OutputWriter {
-  readonly push: (event: RelayedEvent) => string;
-  /** The answer is complete: ends all items. */
-  readonly end: () => string;
-  /** The answer breaks off: ends all items as they are. */
-  readonly breakOff: () => string;
-  /** The items as a JSON array. */
-  readonly items: () => string;
-}
-
 type Message = OutputItem & { readonly kind: 'message' };
 type Search = OutputItem & { readonly kind: 'search' };
 type ToolStart = Extract<AnswerEvent, { readonly type: 'tool-start' }>;
@@ -72,11 +58,15 @@ const summaryTrace = {
   partDone: 'response.reasoning_summary_part.done',
 } as const;
 
+/**
+ * Assembles the items of an answer, and writes their events. A message or a trace ends when another item begins. Calls
+ * may be written at the same time: a call ends when its arguments are complete and another item has begun, else with the answer.
+ */
 export function createOutput(
   identity: AnswerIdentity,
   { callFormat }: Pick<AskedAnswer, 'callFormat'>,
   { trace, write }: { readonly trace: TraceWriting; readonly write: WriteEvent },
-): OutputWriter {
+) {
   const output: OutputState = {
     suffix: identity.id.replace(/^resp_/, ''),
     customTools: new Set(callFormat?.customTools),
@@ -91,10 +81,13 @@ export function createOutput(
     count: 0,
   };
   return {
-    items: () => `[${output.written.filter((json) => json !== undefined).join(',')}]`,
-    end: () => endAll(output, 'completed'),
-    breakOff: () => endAll(output, 'incomplete'),
-    push: (event) => {
+    /** The items as a JSON array. */
+    items: (): string => `[${output.written.filter((json) => json !== undefined).join(',')}]`,
+    /** The answer is complete: ends all items. */
+    end: (): string => endAll(output, 'completed'),
+    /** The answer breaks off: ends all items as they are. */
+    breakOff: (): string => endAll(output, 'incomplete'),
+    push: (event: RelayedEvent): string => {
       switch (event.type) {
         case 'text-delta':
         case 'refusal-delta':

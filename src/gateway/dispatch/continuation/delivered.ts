@@ -13,19 +13,13 @@ export interface DeliveredChoice {
   readonly finished: boolean;
 }
 
-export interface Delivered {
-  readonly take: (events: readonly AnswerEvent[]) => void;
-  /** Returns what has been delivered of a choice until now. What is delivered later does not change it. */
-  readonly choice: (index: number) => DeliveredChoice;
-  /** False: the answer became too long to be kept, and cannot be continued. */
-  readonly isWhole: () => boolean;
-}
+export type Delivered = ReturnType<typeof keepDelivered>;
 
 /** Most UTF-16 units that are kept. A longer answer fits no model's window. */
 const maxKept = 8 * 1024 * 1024;
 
 /** Keeps what is delivered, so that another route can continue it. */
-export function keepDelivered(): Delivered {
+export function keepDelivered() {
   const choices: (AnswerChoice & { deltas: number })[] = [];
   let size = 0;
 
@@ -38,16 +32,18 @@ export function keepDelivered(): Delivered {
   }
 
   return {
-    take: (events) => {
+    take: (events: readonly AnswerEvent[]): void => {
       if (size > maxKept) return;
       for (const event of events) take(event);
     },
-    choice: (index) => {
+    /** Returns what has been delivered of a choice until now. What is delivered later does not change it. */
+    choice: (index: number): DeliveredChoice => {
       const { text, reasoning, refusal = '', calls, finish, deltas } = choices[index] ?? { ...newChoice(), deltas: 0 };
       const copied = calls.map(({ name, arguments: given }) => ({ name, arguments: given }));
       return { text, reasoning, refusal, calls: copied, deltas, finished: finish !== undefined };
     },
-    isWhole: () => size <= maxKept,
+    /** False: the answer became too long to be kept, and cannot be continued. */
+    isWhole: (): boolean => size <= maxKept,
   };
 }
 

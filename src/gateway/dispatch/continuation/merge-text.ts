@@ -102,16 +102,7 @@ export function continueReasoning(merge: TextMerge): Merge {
 }
 
 /** Passes events through a text merge. A piece that is held keeps the probabilities of its tokens. */
-interface PieceMerge {
-  /** Adds what is new to `out`. False on a contradiction. */
-  readonly push: (event: TextEvent, out: AnswerEvent[]) => boolean;
-  /** Call it when no more text comes. False on a contradiction. */
-  readonly end: (choice: number, out: AnswerEvent[]) => boolean;
-  /** How many of the engine's own deltas were removed because their text was delivered before. */
-  readonly repeatedDeltas: () => number;
-}
-
-function mergePieces(merge: TextMerge): PieceMerge {
+function mergePieces(merge: TextMerge) {
   let heldUnits = 0;
   let heldDeltas = 0;
   let tokens: unknown[] = [];
@@ -133,8 +124,10 @@ function mergePieces(merge: TextMerge): PieceMerge {
   }
 
   return {
-    repeatedDeltas: () => repeatedDeltas,
-    push: (event, out) => {
+    /** How many of the engine's own deltas were removed because their text was delivered before. */
+    repeatedDeltas: (): number => repeatedDeltas,
+    /** Adds what is new to `out`. False on a contradiction. */
+    push: (event: TextEvent, out: AnswerEvent[]): boolean => {
       const text = merge.push(event.text);
       if (text === undefined) return false;
       if (heldUnits === 0 && text === event.text) {
@@ -147,7 +140,8 @@ function mergePieces(merge: TextMerge): PieceMerge {
       if (text !== '' || merge.repeated() !== '') release(text, event.choice, out);
       return true;
     },
-    end: (choice, out) => {
+    /** Call it when no more text comes. False on a contradiction. */
+    end: (choice: number, out: AnswerEvent[]): boolean => {
       const text = merge.end();
       if (text === undefined) return false;
       if (heldUnits > 0) release(text, choice, out);

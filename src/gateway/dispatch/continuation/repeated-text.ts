@@ -54,12 +54,6 @@ function alignText(delivered: string, said: string): Alignment {
  */
 export type Alignment = number | 'more' | undefined;
 
-/** Reads regenerated JSON piece by piece, and finds where it goes beyond the delivered part. */
-export interface JsonAligner {
-  /** Aligns the next piece. Do not call it again after a result other than `more`. */
-  readonly push: (piece: string) => Alignment;
-}
-
 /** One UTF-16 unit of a JSON string, written bare or as an escape, and the index at which the next unit begins. */
 interface Unit {
   readonly unit: string;
@@ -97,11 +91,12 @@ interface Step {
 }
 
 /**
+ * Reads regenerated JSON piece by piece, and finds where it goes beyond the delivered part.
  * Aligns regenerated JSON with the delivered part. The two may differ in white space between tokens and in the escapes of
  * strings, because engines write the same value differently. Everything else is compared as text: 1.0 is not 1. The delivered part
  * and the new part together are JSON of the regenerated value.
  */
-export function createJsonAligner(delivered: string): JsonAligner {
+export function createJsonAligner(delivered: string) {
   let at = 0;
   /** The regenerated text that has not been compared yet, and the length of the text before it. */
   let held = '';
@@ -169,7 +164,8 @@ export function createJsonAligner(delivered: string): JsonAligner {
   }
 
   return {
-    push: (piece) => {
+    /** Aligns the next piece. Do not call it again after a result other than `more`. */
+    push: (piece: string): Alignment => {
       held += piece;
       let step: Step | undefined = { kind: 'on', next: 0 };
       while (step?.kind === 'on') step = isInString ? stepInString(step.next) : stepOutside(step.next);

@@ -21,13 +21,7 @@ export interface ShareOptions {
 }
 
 /** Adds the tokens of several attempts up to one usage. The prompt counts once, and each piece of output once. */
-export interface TokenTotals {
-  readonly share: (options: ShareOptions) => TokenShare;
-  /** Output tokens of the attempts that are closed. */
-  readonly output: () => number;
-  /** The usage so far. Undefined while no engine has reported the size of the prompt. */
-  readonly usage: () => (AnswerEvent & { readonly type: 'usage' }) | undefined;
-}
+export type TokenTotals = ReturnType<typeof createTokenTotals>;
 
 interface Tally {
   readonly options: ShareOptions;
@@ -58,7 +52,7 @@ interface TotalsState {
 }
 
 /** `countText`: the model's tokenizer. Undefined: the model has no tokenizer. */
-export function createTokenTotals(countText: CountText | undefined): TokenTotals {
+export function createTokenTotals(countText: CountText | undefined) {
   const state: TotalsState = {
     countText,
     open: new Set(),
@@ -69,9 +63,11 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     isOnly: true,
   };
   return {
-    output: () => state.output,
-    usage: () => usageOf(state),
-    share: (options) => {
+    /** Output tokens of the attempts that are closed. */
+    output: (): number => state.output,
+    /** The usage so far. Undefined while no engine has reported the size of the prompt. */
+    usage: (): (AnswerEvent & { readonly type: 'usage' }) | undefined => usageOf(state),
+    share: (options: ShareOptions): TokenShare => {
       const tally: Tally = {
         options,
         reported: undefined,

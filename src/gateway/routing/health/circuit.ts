@@ -13,25 +13,7 @@ export interface CircuitTicket {
 }
 
 /** A circuit breaker. Keeps requests away from a target that fails, and tests with single probes whether it works again. */
-export interface Circuit {
-  readonly state: (now: number) => CircuitState;
-  /** Whether the circuit is open and no probe is under way: requests that wait behind it should go elsewhere. */
-  readonly isEjected: (now: number) => boolean;
-  readonly probing: (now: number) => boolean;
-  /** Lets an attempt through; undefined when the circuit is open. The first request that asks gets the probe. */
-  readonly begin: (now: number) => CircuitTicket | undefined;
-  /** Lets an attempt through in any state, for a request that has no other route. Output closes the circuit; a failure is ignored. */
-  readonly force: () => CircuitTicket;
-  /** A ticket for a result whose attempt did not call `begin`. */
-  readonly unannounced: () => CircuitTicket;
-  /** Call it at the first output. The output of a probe closes the circuit on trial. True: the circuit closed. */
-  readonly alive: (ticket: CircuitTicket) => boolean;
-  readonly succeeded: (ticket: CircuitTicket) => void;
-  /** `trip`: opens the circuit at once. True: the circuit opened. */
-  readonly failed: (ticket: CircuitTicket, now: number, options: { readonly trip: boolean }) => boolean;
-  /** Call it for an attempt whose end proves nothing. The next attempt may probe. */
-  readonly released: (ticket: CircuitTicket) => void;
-}
+export type Circuit = ReturnType<typeof createCircuit>;
 
 export interface CircuitOptions {
   readonly random: () => number;
@@ -55,7 +37,7 @@ const provenAfter = 5;
 
 const probeFree = -Infinity;
 
-export function createCircuit(options: CircuitOptions): Circuit {
+export function createCircuit(options: CircuitOptions) {
   const { random, failuresInRow, openMs, maxOpenMs, probeMs = Infinity } = options;
   let state: State = { kind: 'closed', failures: 0, successes: 0 };
   /** How often the circuit has opened in all, and since the route was last well. */
@@ -79,41 +61,47 @@ export function createCircuit(options: CircuitOptions): Circuit {
   const isCurrent = (ticket: CircuitTicket): boolean => ticket.opening === openings;
 
   return {
-    state: (now) => {
+    state: (now: number): CircuitState => {
       const current = look(now);
       if (current.kind === 'closed') return 'closed';
       return current.kind === 'half-open' && now >= current.probeUntil ? 'probe' : 'open';
     },
-    isEjected: (now) => {
+    /** Whether the circuit is open and no probe is under way: requests that wait behind it should go elsewhere. */
+    isEjected: (now: number): boolean => {
       const current = look(now);
       return current.kind === 'open' || (current.kind === 'half-open' && now >= current.probeUntil);
     },
-    probing: (now) => {
+    probing: (now: number): boolean => {
       const current = look(now);
       return current.kind === 'half-open' && now < current.probeUntil;
     },
-    begin: (now) => {
+    /** Lets an attempt through; undefined when the circuit is open. The first request that asks gets the probe. */
+    begin: (now: number): CircuitTicket | undefined => {
       const current = look(now);
       if (current.kind === 'closed') return { opening: openings, probe: false };
       if (current.kind === 'open' || now < current.probeUntil) return undefined;
       current.probeUntil = now + probeMs;
       return { opening: openings, probe: true };
     },
-    force: () => ({ opening: openings, probe: false, forced: true }),
-    unannounced: () => ({ opening: openings, probe: true }),
-    alive: (ticket) => {
+    /** Lets an attempt through in any state, for a request that has no other route. Output closes the circuit; a failure is ignored. */
+    force: (): CircuitTicket => ({ opening: openings, probe: false, forced: true }),
+    /** A ticket for a result whose attempt did not call `begin`. */
+    unannounced: (): CircuitTicket => ({ opening: openings, probe: true }),
+    /** Call it at the first output. The output of a probe closes the circuit on trial. True: the circuit closed. */
+    alive: (ticket: CircuitTicket): boolean => {
       const isAwaited = state.kind === 'half-open' ? ticket.probe || ticket.forced : ticket.forced;
       if (state.kind === 'closed' || isAwaited !== true || !isCurrent(ticket)) return false;
       state = { kind: 'closed', failures: 0, successes: 0 };
       return true;
     },
-    succeeded: (ticket) => {
+    succeeded: (ticket: CircuitTicket): void => {
       if (state.kind !== 'closed' || !isCurrent(ticket)) return;
       state.failures = 0;
       state.successes += 1;
       if (state.successes >= provenAfter) relapses = 0;
     },
-    failed: (ticket, now, { trip }) => {
+    /** `trip`: opens the circuit at once. True: the circuit opened. */
+    failed: (ticket: CircuitTicket, now: number, { trip }: { readonly trip: boolean }): boolean => {
       if (!isCurrent(ticket)) return false;
       const current = look(now);
       if (current.kind === 'open') return false;
@@ -122,7 +110,8 @@ export function createCircuit(options: CircuitOptions): Circuit {
       const onTrial = relapses > 0 && current.successes === 0;
       return trip || onTrial || current.failures >= failuresInRow() ? open(now) : false;
     },
-    released: (ticket) => {
+    /** Call it for an attempt whose end proves nothing. The next attempt may probe. */
+    released: (ticket: CircuitTicket): void => {
       if (state.kind === 'half-open' && ticket.probe && isCurrent(ticket)) state.probeUntil = probeFree;
     },
   };

@@ -1,17 +1,5 @@
 import { keyedDigest } from '../keyed-digest.ts';
 
-/**
- * Remembers prompts on which engines failed lately, and where. Callers repeat a prompt that makes engines fail, so it counts once
- * against each endpoint of a route. The memory has only times, and digests under a random key.
- */
-export interface FailedPrompts {
-  /** Call it when an engine failed on a prompt. True: the prompt failed in the same place within the last minute. */
-  readonly failed: (now: number, failure: { readonly prompt: number | undefined; readonly place: string }) => boolean;
-  readonly answered: (prompt: number | undefined) => void;
-  /** In how many places a prompt failed within the last minute; 0 once it has been answered. */
-  readonly places: (now: number, prompt: number) => number;
-}
-
 const windowMs = 60_000;
 /** The prompt whose first failure is oldest is forgotten first. */
 const maxPrompts = 2000;
@@ -22,7 +10,11 @@ interface Failed {
   isAnswered: boolean;
 }
 
-export function createFailedPrompts(random: () => number): FailedPrompts {
+/**
+ * Remembers prompts on which engines failed lately, and where. Callers repeat a prompt that makes engines fail, so it counts once
+ * against each endpoint of a route. The memory has only times, and digests under a random key.
+ */
+export function createFailedPrompts(random: () => number) {
   const key = `${random()} ${random()}`;
   const prompts = new Map<string, Failed>();
 
@@ -34,7 +26,11 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
   }
 
   return {
-    failed: (now, { prompt, place }) => {
+    /** Call it when an engine failed on a prompt. True: the prompt failed in the same place within the last minute. */
+    failed: (
+      now: number,
+      { prompt, place }: { readonly prompt: number | undefined; readonly place: string },
+    ): boolean => {
       if (prompt === undefined) return false;
       const known = remember(keyedDigest(key, prompt));
       const last = known.at.get(place);
@@ -42,13 +38,14 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
       known.at.set(place, now);
       return false;
     },
-    answered: (prompt) => {
+    answered: (prompt: number | undefined): void => {
       // Usually no prompt has failed, so the digest need not be computed.
       if (prompt === undefined || prompts.size === 0) return;
       const known = prompts.get(keyedDigest(key, prompt));
       if (known !== undefined) known.isAnswered = true;
     },
-    places: (now, prompt) => {
+    /** In how many places a prompt failed within the last minute; 0 once it has been answered. */
+    places: (now: number, prompt: number): number => {
       if (prompts.size === 0) return 0;
       const known = prompts.get(keyedDigest(key, prompt));
       if (known === undefined || known.isAnswered) return 0;

@@ -24,21 +24,10 @@ const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
  */
 const rememberedMs = 30_000;
 
-export interface KnownEndpoints {
-  /** The present endpoints. */
-  readonly now: () => readonly EndpointHealth[];
-  /** Those of the last call of `now`. */
-  readonly last: () => readonly EndpointHealth[];
-}
+export type KnownEndpoints = ReturnType<typeof createKnownEndpoints>;
 
 /** The health of the present endpoints, and of those that were removed lately. */
-export function createKnownEndpoints({
-  loads,
-  pool,
-  random,
-  elapsed,
-  endpoints,
-}: KnownEndpointsOptions): KnownEndpoints {
+export function createKnownEndpoints({ loads, pool, random, elapsed, endpoints }: KnownEndpointsOptions) {
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
   /** Endpoints that were removed lately, each with the time at which its removal was noticed. */
@@ -73,5 +62,9 @@ export function createKnownEndpoints({
     return known;
   }
 
-  return { now: presentEndpoints, last: () => known };
+  return {
+    /** The present endpoints. */
+    now: presentEndpoints /** Those of the last call of `now`. */,
+    last: (): readonly EndpointHealth[] => known,
+  };
 }

@@ -9,17 +9,12 @@ export interface BackendLoad {
 }
 
 /** The load of a backend, and of each of its endpoints. */
-export interface BackendLoads {
-  readonly whole: BackendLoad;
-  readonly of: (endpoint: Endpoint) => BackendLoad;
-  /** Forgets the other endpoints, once nothing is under way on them. */
-  readonly retain: (endpoints: readonly Endpoint[]) => void;
-}
+export type BackendLoads = ReturnType<typeof createBackendLoads>;
 
 export function createBackendLoads({
   maxConcurrentRequests,
   maxConcurrentRequestsPerEndpoint,
-}: Pick<Backend, 'maxConcurrentRequests' | 'maxConcurrentRequestsPerEndpoint'>): BackendLoads {
+}: Pick<Backend, 'maxConcurrentRequests' | 'maxConcurrentRequestsPerEndpoint'>) {
   const loads = new Map<string, BackendLoad>();
   /** Number of endpoints that may get attempts. Undefined: not known yet. */
   let present: number | undefined;
@@ -45,12 +40,13 @@ export function createBackendLoads({
   };
   return {
     whole,
-    of: ({ name }) => {
+    of: ({ name }: Endpoint): BackendLoad => {
       const load = loads.get(name) ?? { inFlight: 0, capacity: maxConcurrentRequestsPerEndpoint };
       loads.set(name, load);
       return load;
     },
-    retain: (endpoints) => {
+    /** Forgets the other endpoints, once nothing is under way on them. */
+    retain: (endpoints: readonly Endpoint[]): void => {
       const names = new Set(endpoints.map(({ name }) => name));
       for (const [name, { inFlight }] of loads) if (!names.has(name) && inFlight === 0) loads.delete(name);
       present = endpoints.length;

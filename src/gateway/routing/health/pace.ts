@@ -11,23 +11,7 @@ export interface FirstOutput {
 }
 
 /** A route's times to the first output. Streams and whole answers have a pace each. */
-export interface Pace {
-  readonly began: (now: number) => void;
-  /**
-   * Call it when an attempt stops waiting. `output`: the first output has come. `beaten`: the output would have come later. `left`:
-   * it is unknown when.
-   */
-  readonly over: (
-    now: number,
-    attempt: { readonly begunAt: number; readonly end: 'output' | 'beaten' | 'left' },
-  ) => void;
-  /** The time to the first output now. Undefined: nothing is known. */
-  readonly firstOutput: (now: number) => FirstOutput | undefined;
-  /** The 95th percentile, and the number of samples behind it. Undefined: there is no sample. */
-  readonly p95: (now: number) => { readonly ms: number; readonly weight: number } | undefined;
-  /** Forgets the present pace of a route that has recovered. Keeps the percentile. */
-  readonly restart: () => void;
-}
+export type Pace = ReturnType<typeof createPace>;
 
 /** A percentile needs many samples. */
 export const percentileHalfLifeMs = 120_000;
@@ -38,7 +22,7 @@ export const minWeight = 0.01;
 /** Attempts under way are late when their mean age is so many times the usual wait. Some of them are always young. */
 const lateFactor = 3;
 
-export function createPace(): Pace {
+export function createPace() {
   const histogram = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
   // A mean of logarithms, so that one slow answer among many does not change the pace.
   const logMs = createDecayedMean(present);
@@ -46,11 +30,18 @@ export function createPace(): Pace {
   let begunSum = 0;
 
   return {
-    began: (now) => {
+    began: (now: number): void => {
       waiting += 1;
       begunSum += now;
     },
-    over: (now, { begunAt, end }) => {
+    /**
+     * Call it when an attempt stops waiting. `output`: the first output has come. `beaten`: the output would have come later. `left`:
+     * it is unknown when.
+     */
+    over: (
+      now: number,
+      { begunAt, end }: { readonly begunAt: number; readonly end: 'output' | 'beaten' | 'left' },
+    ): void => {
       waiting -= 1;
       begunSum = waiting === 0 ? 0 : begunSum - begunAt;
       if (end === 'left') return;
@@ -59,7 +50,8 @@ export function createPace(): Pace {
       if (end === 'output' || !known || Math.log(ms) > logMs.mean(now)) logMs.add(now, Math.log(ms));
       histogram.add(now, ms);
     },
-    firstOutput: (now) => {
+    /** The time to the first output now. Undefined: nothing is known. */
+    firstOutput: (now: number): FirstOutput | undefined => {
       const weight = logMs.weight(now);
       // When a route becomes slow, its waiting attempts show it before the first one ends.
       const age = waiting < 2 ? 0 : now - begunSum / waiting;
@@ -68,29 +60,25 @@ export function createPace(): Pace {
       if (age <= ms * lateFactor) return { ms, weight, isBound: false };
       return { ms: age, weight: Math.max(weight, waiting), isBound: false };
     },
-    p95: (now) => {
+    /** The 95th percentile, and the number of samples behind it. Undefined: there is no sample. */
+    p95: (now: number): { readonly ms: number; readonly weight: number } | undefined => {
       const ms = histogram.quantile(0.95);
       return ms === undefined ? undefined : { ms, weight: histogram.weight(now) };
     },
+    /** Forgets the present pace of a route that has recovered. Keeps the percentile. */
     restart: logMs.restart,
   };
 }
 
 /** A histogram of durations in buckets of growing width. Newer samples count for more. */
-export interface LatencyHistogram {
-  readonly add: (now: number, durationMs: number) => void;
-  /** How many samples the histogram holds. A sample counts for half after a half-life. */
-  readonly weight: (now: number) => number;
-  /** The duration that a share of the samples does not exceed, exact to a tenth. Undefined: there is no sample. */
-  readonly quantile: (share: number) => number | undefined;
-}
+export type LatencyHistogram = ReturnType<typeof createLatencyHistogram>;
 
 /** From one millisecond to seventeen minutes, in buckets that are each 19 % wide. */
 const scale = createLogScale({ lowest: 1, perDoubling: 4, bucketCount: 80 });
 /** After so many doublings of the newest weight, all weights are scaled down, long before a number overflows. */
 const maxDoublings = 64;
 
-export function createLatencyHistogram(options: { readonly halfLifeMs: number }): LatencyHistogram {
+export function createLatencyHistogram(options: { readonly halfLifeMs: number }) {
   const { halfLifeMs } = options;
   const counts = new Float64Array(scale.bucketCount);
   // Each new sample gets a greater weight. The shares are the same as if all old samples lost weight.
@@ -111,13 +99,15 @@ export function createLatencyHistogram(options: { readonly halfLifeMs: number })
   }
 
   return {
-    add: (now, durationMs) => {
+    add: (now: number, durationMs: number): void => {
       const weight = weightAt(now);
       addToBucket(counts, scale.bucketOf(durationMs), weight);
       total += weight;
     },
-    weight: (now) => total / weightAt(now),
-    quantile: (share) => {
+    /** How many samples the histogram holds. A sample counts for half after a half-life. */
+    weight: (now: number): number => total / weightAt(now),
+    /** The duration that a share of the samples does not exceed, exact to a tenth. Undefined: there is no sample. */
+    quantile: (share: number): number | undefined => {
       const reached = reachedAt([counts], { share, total });
       return reached && scale.boundAt(reached.bucket + reached.within);
     },

@@ -22,38 +22,31 @@ export interface RouteRecord {
 /** Whether an answer to a question for the list of models shows that a fault is over. */
 export type RulesOut = (fault: Fault) => boolean;
 
-export interface RouteRecorder {
-  readonly tried: (now: number) => void;
-  readonly answered: (now: number) => void;
-  readonly failed: (now: number, fault: Fault) => void;
-  readonly refused: (now: number, fault: Fault) => void;
-  /** Forgets the failures if the last fault is over. */
-  readonly recovered: (rulesOut: RulesOut) => void;
-  readonly record: () => RouteRecord;
-}
+export type RouteRecorder = ReturnType<typeof createRouteRecorder>;
 
-export function createRouteRecorder(): RouteRecorder {
+export function createRouteRecorder() {
   let record: RouteRecord = { answeredAt: undefined, failing: undefined, refusal: undefined, triedAt: undefined };
   return {
-    tried: (now) => {
+    tried: (now: number): void => {
       record = { ...record, triedAt: now };
     },
-    answered: (now) => {
+    answered: (now: number): void => {
       record = { answeredAt: now, failing: undefined, refusal: undefined, triedAt: now };
     },
-    failed: (now, fault) => {
+    failed: (now: number, fault: Fault): void => {
       const { since = now, failures = 0, fault: last } = record.failing ?? {};
       const failing = { since, at: now, failures: failures + 1, fault: withSteadySentence(fault, last) };
       record = { ...record, failing, triedAt: now };
     },
-    refused: (now, fault) => {
+    refused: (now: number, fault: Fault): void => {
       record = { ...record, refusal: fault, triedAt: now };
     },
-    recovered: (rulesOut) => {
+    /** Forgets the failures if the last fault is over. */
+    recovered: (rulesOut: RulesOut): void => {
       const { failing, refusal } = record;
       if (failing !== undefined && rulesOut(failing.fault)) record = { ...record, failing: undefined };
       if (refusal !== undefined && rulesOut(refusal)) record = { ...record, refusal: undefined };
     },
-    record: () => record,
+    record: (): RouteRecord => record,
   };
 }

@@ -4,15 +4,7 @@ import { type Circuit, type CircuitState, createCircuit } from './circuit.ts';
 import { createDecayedMean } from '../../core/decayed-mean.ts';
 
 /** Counts how often a route's answers have the requested structure, for each capability by itself. */
-export interface StructureHealth {
-  /** Records one result. `missed` counts only while another caller's requests mostly miss their schemas, too. */
-  readonly record: (now: number, finding: Pick<StructureFinding, 'capability' | 'result' | 'caller'>) => void;
-  /** The worst state of these capabilities' circuits. */
-  readonly state: (now: number, capabilities: readonly StructuralCapability[]) => CircuitState;
-  /** Share of valid answers, multiplied over these capabilities. */
-  readonly validity: (now: number, capabilities: readonly StructuralCapability[]) => number;
-  readonly probe: (now: number, capabilities: readonly StructuralCapability[]) => void;
-}
+export type StructureHealth = ReturnType<typeof createStructureHealth>;
 
 /** Valid answers that are assumed before any has been seen. */
 const prior = { value: 1, weight: 4 };
@@ -31,7 +23,7 @@ interface TrackedCapability {
   last: readonly boolean[];
 }
 
-export function createStructureHealth(random: () => number): StructureHealth {
+export function createStructureHealth(random: () => number) {
   const known = new Map<StructuralCapability, TrackedCapability>();
 
   function trackedOf(capability: StructuralCapability): TrackedCapability {
@@ -52,7 +44,11 @@ export function createStructureHealth(random: () => number): StructureHealth {
   }
 
   return {
-    record: (now, { capability, result, caller }) => {
+    /** Records one result. `missed` counts only while another caller's requests mostly miss their schemas, too. */
+    record: (
+      now: number,
+      { capability, result, caller }: Pick<StructureFinding, 'capability' | 'result' | 'caller'>,
+    ): void => {
       const tracked = trackedOf(capability);
       const isValid = result === 'valid';
       const { circuit, callers } = tracked;
@@ -77,7 +73,8 @@ export function createStructureHealth(random: () => number): StructureHealth {
       }
       circuit.succeeded(ticket);
     },
-    state: (now, capabilities) => {
+    /** The worst state of these capabilities' circuits. */
+    state: (now: number, capabilities: readonly StructuralCapability[]): CircuitState => {
       let worst: CircuitState = 'closed';
       for (const capability of capabilities) {
         const state = known.get(capability)?.circuit.state(now) ?? 'closed';
@@ -86,28 +83,19 @@ export function createStructureHealth(random: () => number): StructureHealth {
       }
       return worst;
     },
-    validity: (now, capabilities) => {
+    /** Share of valid answers, multiplied over these capabilities. */
+    validity: (now: number, capabilities: readonly StructuralCapability[]): number => {
       let validity = 1;
       for (const capability of capabilities) validity *= known.get(capability)?.validity.mean(now, prior) ?? 1;
       return validity;
     },
-    probe: (now, capabilities) => {
+    probe: (now: number, capabilities: readonly StructuralCapability[]): void => {
       for (const capability of capabilities) {
         const circuit = known.get(capability)?.circuit;
         if (circuit?.state(now) === 'probe') circuit.begin(now);
       }
     },
   };
-}
-
-/**
- * Remembers schemas that a route missed, and the routes that met them afterwards. If another route meets a schema, the first route
- * is at fault. The memory has only digests and times.
- */
-export interface MetSchemas {
-  readonly met: (now: number, answer: Answered) => void;
-  /** True: another route met the same schema lately, and this one did not. */
-  readonly missed: (now: number, answer: Answered) => boolean;
 }
 
 interface Answered extends Pick<StructureFinding, 'asked'> {
@@ -125,7 +113,11 @@ const windowMs = 600_000;
 /** The schema whose last miss is oldest is forgotten first. */
 const maxSchemas = 1000;
 
-export function createMetSchemas(): MetSchemas {
+/**
+ * Remembers schemas that a route missed, and the routes that met them afterwards. If another route meets a schema, the first route
+ * is at fault. The memory has only digests and times.
+ */
+export function createMetSchemas() {
   /** Schemas that were missed, in the order of their last miss. */
   const known = new Map<number, Known>();
 
@@ -137,12 +129,13 @@ export function createMetSchemas(): MetSchemas {
   }
 
   return {
-    met: (now, { route, asked }) => {
+    met: (now: number, { route, asked }: Answered): void => {
       forget(now);
       // Usually no schema was missed, so the digest need not be computed.
       if (known.size > 0) known.get(asked())?.metAt.set(route, now);
     },
-    missed: (now, { route, asked }) => {
+    /** True: another route met the same schema lately, and this one did not. */
+    missed: (now: number, { route, asked }: Answered): boolean => {
       const schema = asked();
       const { metAt } = known.get(schema) ?? { metAt: new Map<string, number>() };
       known.delete(schema);

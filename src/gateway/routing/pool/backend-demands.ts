@@ -5,14 +5,7 @@ import type { Endpoints } from '../../../core/endpoint.ts';
 import type { Pools } from './pools.ts';
 
 /** What requests ask of the Backends of the catalog. Services of providers are none of them: they scale by themselves. */
-export interface BackendDemands {
-  readonly follow: (snapshot: Snapshot) => void;
-  /** No route of a model had room for a request. */
-  readonly unavailable: (modelId: string) => void;
-  readonly read: () => readonly BackendDemand[];
-  /** Of one Backend. */
-  readonly of: (backend: string) => BackendDemand | 'no-catalog' | 'no-backend';
-}
+export type BackendDemands = ReturnType<typeof createBackendDemands>;
 
 /** In which time first tokens should come if `serviceLevel.firstTokenSeconds` of no Model with the Backend says it. */
 const defaultObjectiveMs = 2000;
@@ -39,7 +32,7 @@ export function createBackendDemands({
   readonly pools: Pick<Pools, 'of'>;
   readonly endpoints: Endpoints;
   readonly clock: Pick<Clock, 'elapsed'>;
-}): BackendDemands {
+}) {
   /** By name. Undefined until there is a catalog. */
   let backends: ReadonlyMap<string, FollowedBackend> | undefined;
   let shares: ReadonlyMap<string, readonly ModelShare[]> = new Map();
@@ -64,15 +57,17 @@ export function createBackendDemands({
   }
 
   return {
-    follow: ({ models }) => {
+    follow: ({ models }: Snapshot): void => {
       backends = backendsOf([...models.values()]);
       shares = new Map([...models].map(([id, { routes }]) => [id, sharesOf(routes)]));
     },
-    unavailable: (modelId) => {
+    /** No route of a model had room for a request. */
+    unavailable: (modelId: string): void => {
       for (const { cluster, share } of shares.get(modelId) ?? []) pools.of(cluster).refused(clock.elapsed(), share);
     },
-    read: () => [...(backends?.values() ?? [])].map(demandFor),
-    of: (backend) => {
+    read: (): readonly BackendDemand[] => [...(backends?.values() ?? [])].map(demandFor),
+    /** Of one Backend. */
+    of: (backend: string): BackendDemand | 'no-catalog' | 'no-backend' => {
       if (backends === undefined) return 'no-catalog';
       const followed = backends.get(backend);
       return followed === undefined ? 'no-backend' : demandFor(followed);

@@ -3,21 +3,12 @@
  * the next one. A pick looks blocks up at every endpoint. A `Map` takes more than twice as long for it, because a
  * digest is larger than the integers for which it is fast.
  */
-export interface BlockNumbers {
-  /** 0: the block has no number. */
-  readonly of: (digest: number) => number;
-  /** The number of a block that has none yet: 1 or more. */
-  readonly add: (digest: number) => number;
-  /** Takes the number away from its block. */
-  readonly remove: (number: number) => void;
-  /** How many blocks have a number. */
-  readonly size: () => number;
-}
+export type BlockNumbers = ReturnType<typeof createBlockNumbers>;
 
 /** A power of two. */
 const firstBuckets = 256;
 
-export function createBlockNumbers(): BlockNumbers {
+export function createBlockNumbers() {
   /** The digest of each number. */
   const digests = [-1];
   /** The next number in the same bucket, or the next one without a block. */
@@ -48,12 +39,14 @@ export function createBlockNumbers(): BlockNumbers {
   }
 
   return {
-    of: (digest) => {
+    /** 0: the block has no number. */
+    of: (digest: number): number => {
       let number = buckets[bucketOf(digest)] ?? 0;
       while (number !== 0 && digests[number] !== digest) number = next[number] ?? 0;
       return number;
     },
-    add: (digest) => {
+    /** The number of a block that has none yet: 1 or more. */
+    add: (digest: number): number => {
       if (size * 2 >= buckets.length) grow();
       const number = free === 0 ? digests.length : free;
       if (free !== 0) free = next[free] ?? 0;
@@ -62,7 +55,8 @@ export function createBlockNumbers(): BlockNumbers {
       size += 1;
       return number;
     },
-    remove: (number) => {
+    /** Takes the number away from its block. */
+    remove: (number: number): void => {
       const after = next[number] ?? 0;
       const bucket = bucketOf(digests[number] ?? -1);
       if (buckets[bucket] === number) buckets[bucket] = after;
@@ -75,6 +69,7 @@ export function createBlockNumbers(): BlockNumbers {
       free = number;
       size -= 1;
     },
-    size: () => size,
+    /** How many blocks have a number. */
+    size: (): number => size,
   };
 }

@@ -32,15 +32,7 @@ export interface DemandOptions {
 }
 
 /** Follows how much is sent to a pool, and how much is refused. */
-export interface Demand {
-  /** A prompt is sent to an endpoint, which computes so many tokens of it. */
-  readonly sent: (now: number, tokens: number) => void;
-  /** A request was refused. `share`: the part of it that would have come to this pool. */
-  readonly refused: (now: number, share: number) => void;
-  /** Remembers how fast endpoints are, also when they are gone. */
-  readonly learn: (speeds: readonly Pick<Prefill, 'msFor' | 'eachMs'>[]) => void;
-  readonly read: (now: number, options: DemandOptions) => PoolDemand;
-}
+export type Demand = ReturnType<typeof createDemand>;
 
 /** How far back the rate of tokens looks, ms. */
 const recentMs = 30_000;
@@ -53,7 +45,7 @@ const minTokens = 1;
 const minShareLeft = 0.25;
 const usual = { halfLifeMs: 300_000, maxWeight: 200 };
 
-export function createDemand(): Demand {
+export function createDemand() {
   const sent = createRecentSum();
   const refusals = createRecentSum();
   const usualTokens = createDecayedMean(usual);
@@ -71,18 +63,21 @@ export function createDemand(): Demand {
   }
 
   return {
+    /** Remembers how fast endpoints are, also when they are gone. */
     learn,
-    sent: (now, tokens) => {
+    /** A prompt is sent to an endpoint, which computes so many tokens of it. */
+    sent: (now: number, tokens: number): void => {
       sent.add(now, tokens);
       usualTokens.add(now, tokens);
       lastAt = now;
     },
-    refused: (now, share) => {
+    /** A request was refused. `share`: the part of it that would have come to this pool. */
+    refused: (now: number, share: number): void => {
       refusals.add(now, share * usualTokens.mean(now, assumedTokens));
       refused += 1;
       lastAt = now;
     },
-    read: (now, { objectiveMs, works, present }) => {
+    read: (now: number, { objectiveMs, works, present }: DemandOptions): PoolDemand => {
       const leftMs = Math.max(objectiveMs - pace.minMs, objectiveMs * minShareLeft);
       const within = (sum: number): number => (sum * objectiveMs) / recentMs;
       const underWay = works.reduce((all, work) => all + work.underWay, 0);

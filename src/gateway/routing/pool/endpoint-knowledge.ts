@@ -23,30 +23,7 @@ import type { Prefill } from './prefill.ts';
  * The knowledge of one endpoint, from the attempts that this replica has made there, from the reports of the others, and from the load that
  * its engine reports.
  */
-export interface EndpointKnowledge {
-  /** Predicts what a prompt would cost at the endpoint. */
-  readonly outlook: (now: number, prompt: PoolPrompt, options: OutlookOptions) => Outlook;
-  /** Whether no attempt is under way, as far as is known. */
-  readonly isIdle: (now: number) => boolean;
-  /** Whether requests of other traffic wait, by a report of the engine that is not old. */
-  readonly hasOthersWaiting: (now: number) => boolean;
-  /** Undefined: no first token has been measured. */
-  readonly firstTokenWait: (now: number, prompt: PoolPrompt) => FirstTokenWait | undefined;
-  readonly begin: (now: number, prompt: PoolPrompt, options: { readonly stream: boolean }) => PoolAttempt;
-  /** What the other replicas have to know. Takes the steps of the capacity. */
-  readonly takeReport: (now: number) => EndpointReport;
-  readonly heard: (replica: string, report: EndpointReport) => void;
-  /** Another replica is gone, and its work with it. */
-  readonly lost: (replica: string) => void;
-  /** Another replica has sent the endpoint a prompt. Returns the expected time of work on it, ms. */
-  readonly sentByOther: (prompt: PoolPrompt) => number;
-  /** The engine is asked for its load. Call the returned function when it has answered. */
-  readonly asked: (now: number) => (now: number, load: EngineLoad) => void;
-  /** What this replica's own attempts ask of the endpoint now. */
-  readonly work: (now: number) => OwnWork;
-  /** Of prompts, by the tokens that are computed. Undefined: no first token has been measured. */
-  readonly speed: () => Prefill | undefined;
-}
+export type EndpointKnowledge = ReturnType<typeof createEndpointKnowledge>;
 
 export interface OutlookOptions {
   /** All replicas send prompts with this beginning to the endpoint, so that it counts as the holder of the whole prompt. */
@@ -65,11 +42,12 @@ export interface OwnWork {
   readonly firstMs: number | undefined;
 }
 
-export function createEndpointKnowledge(common: CommonKnowledge): EndpointKnowledge {
+export function createEndpointKnowledge(common: CommonKnowledge) {
   const state = createEndpointState(common);
   const { held, own, traffic } = state;
   return {
-    outlook: (now, prompt, { isOwner, slowerEachMs }) => {
+    /** Predicts what a prompt would cost at the endpoint. */
+    outlook: (now: number, prompt: PoolPrompt, { isOwner, slowerEachMs }: OutlookOptions): Outlook => {
       settleUnseen(state, now);
       const heldTokens = isOwner ? (prompt.ends.at(-1) ?? 0) : held.tokensOf(prompt);
       const ownTokens = ownTokensOf(prompt, heldTokens);
@@ -83,9 +61,12 @@ export function createEndpointKnowledge(common: CommonKnowledge): EndpointKnowle
         isUntried: state.isUntried,
       };
     },
-    isIdle: (now) => underWay(state, now) === 0,
-    hasOthersWaiting: (now) => traffic.at(now).waiting > 0,
-    firstTokenWait: (now, prompt) => {
+    /** Whether no attempt is under way, as far as is known. */
+    isIdle: (now: number): boolean => underWay(state, now) === 0,
+    /** Whether requests of other traffic wait, by a report of the engine that is not old. */
+    hasOthersWaiting: (now: number): boolean => traffic.at(now).waiting > 0,
+    /** Undefined: no first token has been measured. */
+    firstTokenWait: (now: number, prompt: PoolPrompt): FirstTokenWait | undefined => {
       if (!state.isMeasured) return undefined;
       settleUnseen(state, now);
       const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
@@ -94,24 +75,29 @@ export function createEndpointKnowledge(common: CommonKnowledge): EndpointKnowle
         aloneMs: state.prefill.msFor(ownTokens),
       };
     },
-    begin: (now, prompt, { stream }) => beginAttempt(state, now, { prompt, stream }),
-    takeReport: (now) => {
+    begin: (now: number, prompt: PoolPrompt, { stream }: { readonly stream: boolean }): PoolAttempt =>
+      beginAttempt(state, now, { prompt, stream }),
+    /** What the other replicas have to know. Takes the steps of the capacity. */
+    takeReport: (now: number): EndpointReport => {
       settleUnseen(state, now);
       return { ...own, steps: held.takeSteps(), capacityTokens: held.capacity() };
     },
-    heard: (replica, { aheadTokens: ahead, underWay: attempts, ...capacity }) => {
+    heard: (replica: string, { aheadTokens: ahead, underWay: attempts, ...capacity }: EndpointReport): void => {
       setOthers(state, replica, attempts === 0 ? undefined : { aheadTokens: ahead, underWay: attempts });
       held.reportedElsewhere(capacity);
     },
-    lost: (replica) => setOthers(state, replica, undefined),
-    sentByOther: (prompt) => {
+    /** Another replica is gone, and its work with it. */
+    lost: (replica: string): void => setOthers(state, replica, undefined),
+    /** Another replica has sent the endpoint a prompt. Returns the expected time of work on it, ms. */
+    sentByOther: (prompt: PoolPrompt): number => {
       const ownTokens = ownTokensOf(prompt, held.tokensOf(prompt));
       held.use(prompt);
       held.leave(prompt);
       state.isUntried = false;
       return delayMs(state, ownTokens);
     },
-    work: (now) => {
+    /** What this replica's own attempts ask of the endpoint now. */
+    work: (now: number): OwnWork => {
       settleUnseen(state, now);
       const [first] = state.uncomputed;
       return {
@@ -120,8 +106,10 @@ export function createEndpointKnowledge(common: CommonKnowledge): EndpointKnowle
         firstMs: state.isMeasured ? firstMsOf(state, now, state.usualTokens.mean(now, assumedTokens)) : undefined,
       };
     },
-    speed: () => (state.isMeasured ? state.prefill : undefined),
-    asked: (askedAt) => {
+    /** Of prompts, by the tokens that are computed. Undefined: no first token has been measured. */
+    speed: (): Prefill | undefined => (state.isMeasured ? state.prefill : undefined),
+    /** The engine is asked for its load. Call the returned function when it has answered. */
+    asked: (askedAt: number): ((now: number, load: EngineLoad) => void) => {
       const before = knownRequests(state, askedAt);
       return (now, load) => {
         const after = knownRequests(state, now);

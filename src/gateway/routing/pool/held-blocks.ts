@@ -6,25 +6,7 @@ import { type BlockNumbers, createBlockNumbers } from './block-numbers.ts';
  * The blocks of prompts that an endpoint most likely has in its prefix cache: those of the prompts it was sent, except the ones that
  * were used least recently. Its size follows the engine's own reports.
  */
-export interface HeldBlocks {
-  /** How many tokens of a prompt's beginning are held. */
-  readonly tokensOf: (prompt: PoolPrompt) => number;
-  /** A prompt goes to the endpoint, and is in use until `leave`. */
-  readonly use: (prompt: PoolPrompt) => void;
-  readonly leave: (prompt: PoolPrompt) => void;
-  /** Like `leave`, for a prompt that was most likely not computed. Of its blocks, only those up to `heldTokens` are held. */
-  readonly fail: (prompt: PoolPrompt, heldTokens: number) => void;
-  /** How many tokens of a prompt were expected to be held, and how many the engine has reported. */
-  readonly reported: (report: CachedReport) => void;
-  /** The size that follows from the reports so far, tokens. */
-  readonly capacity: () => number;
-  /** Takes the net number of larger and smaller reports since the last call. */
-  readonly takeSteps: () => number;
-  /** Another replica has had so many larger reports more than smaller ones, and knows the engine to have this size. */
-  readonly reportedElsewhere: (other: CapacityReport) => void;
-  /** Blocks in the map. */
-  readonly size: () => number;
-}
+export type HeldBlocks = ReturnType<typeof createHeldBlocks>;
 
 export interface CachedReport {
   readonly expected: number;
@@ -63,7 +45,7 @@ interface HeldState {
   heldTokens: number;
 }
 
-export function createHeldBlocks(): HeldBlocks {
+export function createHeldBlocks() {
   const state: HeldState = {
     numbers: createBlockNumbers(),
     tokens: [0],
@@ -76,7 +58,8 @@ export function createHeldBlocks(): HeldBlocks {
     heldTokens: 0,
   };
   return {
-    tokensOf: ({ digests, ends }) => {
+    /** How many tokens of a prompt's beginning are held. */
+    tokensOf: ({ digests, ends }: PoolPrompt): number => {
       const isHeld = (count: number): boolean => state.numbers.of(digests[count - 1] ?? -1) !== 0;
       // An earlier block is always held at least as long as a later one. Most endpoints hold little of a prompt, so that the search
       // begins with the first block and doubles its steps.
@@ -94,38 +77,45 @@ export function createHeldBlocks(): HeldBlocks {
       }
       return held === 0 ? 0 : (ends[held - 1] ?? 0);
     },
-    use: ({ digests, ends }) => {
+    /** A prompt goes to the endpoint, and is in use until `leave`. */
+    use: ({ digests, ends }: PoolPrompt): void => {
       for (const [index, block] of digests.entries())
         useBlock(state, block, (ends[index] ?? 0) - (ends[index - 1] ?? 0));
       forget(state);
     },
-    leave: ({ digests }) => {
+    leave: ({ digests }: PoolPrompt): void => {
       for (let at = digests.length - 1; at >= 0; at -= 1) leaveBlock(state, digests[at] ?? -1, { isComputed: true });
       forget(state);
     },
-    fail: ({ digests, ends }, keptTokens) => {
+    /** Like `leave`, for a prompt that was most likely not computed. Of its blocks, only those up to `heldTokens` are held. */
+    fail: ({ digests, ends }: PoolPrompt, keptTokens: number): void => {
       for (let at = digests.length - 1; at >= 0; at -= 1)
         leaveBlock(state, digests[at] ?? -1, { isComputed: (ends[at] ?? 0) <= keptTokens });
       forget(state);
     },
-    reported: ({ expected, actual, scale }) => {
+    /** How many tokens of a prompt were expected to be held, and how many the engine has reported. */
+    reported: ({ expected, actual, scale }: CachedReport): void => {
       const more = actual - expected / scale;
       const change = more < -tolerance ? -1 : more > tolerance ? 1 : 0;
       if (change === 0) return;
       state.untakenSteps += change;
       resize(state, state.capacity * stepFactor ** change);
     },
-    capacity: () => state.capacity,
-    takeSteps: () => {
+    /** The size that follows from the reports so far, tokens. */
+    capacity: (): number => state.capacity,
+    /** Takes the net number of larger and smaller reports since the last call. */
+    takeSteps: (): number => {
       const taken = state.untakenSteps;
       state.untakenSteps = 0;
       return taken;
     },
-    reportedElsewhere: ({ steps, capacityTokens }) => {
+    /** Another replica has had so many larger reports more than smaller ones, and knows the engine to have this size. */
+    reportedElsewhere: ({ steps, capacityTokens }: CapacityReport): void => {
       if (!state.isCapacityLearned && capacityTokens !== state.capacity) resize(state, capacityTokens);
       else if (steps !== 0) resize(state, state.capacity * stepFactor ** steps);
     },
-    size: () => state.numbers.size(),
+    /** Blocks in the map. */
+    size: (): number => state.numbers.size(),
   };
 }
 

@@ -1,12 +1,7 @@
 import type { EngineLoad } from '../../core/engine-load.ts';
 
 /** The requests of an engine that neither this replica nor those that report to it have sent there. */
-export interface OtherTraffic {
-  /** The engine has reported its load. `known`: the requests there of which the replicas know. */
-  readonly reported: (now: number, load: EngineLoad, known: KnownRequests) => void;
-  /** Nothing, if the engine has not reported for a while. */
-  readonly at: (now: number) => EngineLoad;
-}
+export type OtherTraffic = ReturnType<typeof createOtherTraffic>;
 
 /** The most that was known of at a moment between the question and the answer, so that no own request counts as another's. */
 export interface KnownRequests {
@@ -23,18 +18,20 @@ const nothing: EngineLoad = { running: 0, waiting: 0 };
  * A request that one side counts and the other not yet, or no more, looks like another's for a moment. So the least of the last two
  * reports counts.
  */
-export function createOtherTraffic(): OtherTraffic {
+export function createOtherTraffic() {
   let last = nothing;
   let least = nothing;
   let lastAt = -Infinity;
   return {
-    reported: (now, load, known) => {
+    /** The engine has reported its load. `known`: the requests there of which the replicas know. */
+    reported: (now: number, load: EngineLoad, known: KnownRequests): void => {
       const before = now - lastAt <= freshMs ? last : nothing;
       last = othersIn(load, known);
       least = { running: Math.min(before.running, last.running), waiting: Math.min(before.waiting, last.waiting) };
       lastAt = now;
     },
-    at: (now) => (now - lastAt > freshMs ? nothing : least),
+    /** Nothing, if the engine has not reported for a while. */
+    at: (now: number): EngineLoad => (now - lastAt > freshMs ? nothing : least),
   };
 }
 

@@ -23,33 +23,7 @@ import {
 } from './pool-state.ts';
 
 /** The endpoints of a backend as one pool: what is known of each, by its name, and the choice among them. */
-export interface EndpointPool {
-  /** Picks one of these endpoints. Undefined: there is none. */
-  readonly pick: (now: number, options: PoolPickOptions) => PoolPick | undefined;
-  /** What each of these endpoints would mean for a prompt. */
-  readonly survey: (now: number, options: SurveyOptions) => PoolSurvey;
-  /** The least of the waits at these endpoints. Undefined: there is none, or one of them has not been measured. */
-  readonly firstTokenWait: (
-    now: number,
-    options: { readonly prompt: PoolPrompt; readonly among: readonly PoolCandidate[] },
-  ) => FirstTokenWait | undefined;
-  /** An attempt is sent to an endpoint. */
-  readonly begin: (now: number, attempt: BegunInPool) => PoolAttempt;
-  /** What is known of the endpoint of this name, and what the engine and the other replicas report of it. */
-  readonly endpoint: (name: string) => Omit<EndpointKnowledge, 'begin' | 'sentByOther'>;
-  /** Another replica has sent a prompt to an endpoint. */
-  readonly sentByOther: (now: number, at: { readonly name: string; readonly prompt: PoolPrompt }) => void;
-  /** Whether an attempt has begun lately. */
-  readonly isUsed: (now: number) => boolean;
-  /** See `Demand`. `names`: the endpoints that may get requests. */
-  readonly refused: (now: number, share: number) => void;
-  readonly demand: (
-    now: number,
-    options: { readonly objectiveMs: number; readonly names: readonly string[] },
-  ) => PoolDemand;
-  /** Forgets the other endpoints. */
-  readonly retain: (names: ReadonlySet<string>) => void;
-}
+export type EndpointPool = ReturnType<typeof createEndpointPool>;
 
 export interface PoolPickOptions extends SurveyOptions {
   /** A random number, 0 ≤ turn < 1. */
@@ -75,14 +49,20 @@ const usedMs = 10_000;
 /** After so long without an answer, half of what made an endpoint slower than the best one is forgotten, ms. */
 const forgottenMs = 3000;
 
-export function createEndpointPool(listener: PoolListener | undefined): EndpointPool {
+export function createEndpointPool(listener: PoolListener | undefined) {
   const state = createPoolState(listener);
   const { known, demand } = state;
   const of = (name: string): EndpointKnowledge => endpointOf(state, name).knowledge;
   return {
-    survey: (now, asked) => survey(state, now, asked),
-    pick: (now, options) => pickIn(state, now, options),
-    firstTokenWait: (now, { prompt, among }) => {
+    /** What each of these endpoints would mean for a prompt. */
+    survey: (now: number, asked: SurveyOptions): PoolSurvey => survey(state, now, asked),
+    /** Picks one of these endpoints. Undefined: there is none. */
+    pick: (now: number, options: PoolPickOptions): PoolPick | undefined => pickIn(state, now, options),
+    /** The least of the waits at these endpoints. Undefined: there is none, or one of them has not been measured. */
+    firstTokenWait: (
+      now: number,
+      { prompt, among }: { readonly prompt: PoolPrompt; readonly among: readonly PoolCandidate[] },
+    ): FirstTokenWait | undefined => {
       let least: FirstTokenWait | undefined;
       for (const { name } of among) {
         const wait = of(name).firstTokenWait(now, prompt);
@@ -91,17 +71,25 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
       }
       return least;
     },
-    begin: (now, attempt) => begin(state, now, attempt),
+    /** An attempt is sent to an endpoint. */
+    begin: (now: number, attempt: BegunInPool): PoolAttempt => begin(state, now, attempt),
+    /** What is known of the endpoint of this name, and what the engine and the other replicas report of it. */
     endpoint: of,
-    sentByOther: (now, { name, prompt }) => {
+    /** Another replica has sent a prompt to an endpoint. */
+    sentByOther: (now: number, { name, prompt }: { readonly name: string; readonly prompt: PoolPrompt }): void => {
       settle(state, now);
       const endpoint = endpointOf(state, name);
       state.workMs += endpoint.knowledge.sentByOther(prompt);
       began(state, endpoint);
     },
-    isUsed: (now) => now - state.begunAt <= usedMs,
+    /** Whether an attempt has begun lately. */
+    isUsed: (now: number): boolean => now - state.begunAt <= usedMs,
+    /** See `Demand`. `names`: the endpoints that may get requests. */
     refused: demand.refused,
-    demand: (now, { objectiveMs, names }) => {
+    demand: (
+      now: number,
+      { objectiveMs, names }: { readonly objectiveMs: number; readonly names: readonly string[] },
+    ): PoolDemand => {
       const present = new Set(names);
       const works = [...known].map(([name, { knowledge }]) => ({ name, work: knowledge.work(now) }));
       demand.learn(speedsOf(state, present));
@@ -111,7 +99,8 @@ export function createEndpointPool(listener: PoolListener | undefined): Endpoint
         present: works.flatMap(({ name, work }) => (present.has(name) ? [work] : [])),
       });
     },
-    retain: (names) => {
+    /** Forgets the other endpoints. */
+    retain: (names: ReadonlySet<string>): void => {
       // The last endpoints may leave, and their speed says how many are needed when requests come again.
       demand.learn(speedsOf(state));
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);

@@ -2,15 +2,7 @@
  * How long something takes by its amount: a first token by the tokens that are computed until then, or the gap between two tokens by
  * the answers under way. A line through what was measured; newer samples count for more.
  */
-export interface Speed {
-  /** True: it took much less than was known. */
-  readonly measured: (amount: number, ms: number) => boolean;
-  readonly msFor: (amount: number) => number;
-  /** Milliseconds that one more of the amount adds. */
-  readonly eachMs: () => number;
-  /** The usual error of a prediction, as a part of it. */
-  readonly spread: () => number;
-}
+export type Speed = ReturnType<typeof createSpeed>;
 
 /** The assumption before anything is measured. */
 export interface AssumedSpeed {
@@ -47,7 +39,7 @@ const maxFactor = 3;
 /** From this sample in a row on that is above it, earlier samples count for this share: what was measured has become slower. */
 const slower = { inRow: 2, kept: 0.25 } as const;
 
-export function createSpeed(assumed: AssumedSpeed): Speed {
+export function createSpeed(assumed: AssumedSpeed) {
   const kept = 1 - 1 / memory;
   let count = assumed.samples;
   let sumX = 0;
@@ -90,9 +82,12 @@ export function createSpeed(assumed: AssumedSpeed): Speed {
 
   return {
     msFor,
-    eachMs: () => line.eachMs,
-    spread: () => spread,
-    measured: (amount, ms) => {
+    /** Milliseconds that one more of the amount adds. */
+    eachMs: (): number => line.eachMs,
+    /** The usual error of a prediction, as a part of it. */
+    spread: (): number => spread,
+    /** True: it took much less than was known. */
+    measured: (amount: number, ms: number): boolean => {
       if (!isMeasured) assume(Math.min(assumed.amount, Math.max(assumed.amount * minOfAssumed, amount)));
       isMeasured = true;
       const predicted = msFor(amount);

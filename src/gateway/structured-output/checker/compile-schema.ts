@@ -22,18 +22,12 @@ export function compileSchema(text: string): Validator | undefined {
   }
 }
 
-interface ValidatorCache {
-  /** Returns undefined for a schema that cannot be compiled, which is remembered, too. */
-  readonly get: (schema: string) => Validator | undefined;
-  readonly size: () => { readonly count: number; readonly characters: number };
-}
-
 /** Keeps the compiled schemas used last, by their text: at most `maxCount`, and of at most `maxCharacters` together. */
 export function createValidatorCache(options: {
   readonly compile: (schema: string) => Validator | undefined;
   readonly maxCount: number;
   readonly maxCharacters: number;
-}): ValidatorCache {
+}) {
   const { compile, maxCount, maxCharacters } = options;
   // A map keeps the order of insertion: the first entry is the one not used for longest.
   const kept = new Map<string, { readonly validate: Validator | undefined }>();
@@ -44,7 +38,8 @@ export function createValidatorCache(options: {
   }
 
   return {
-    get: (schema) => {
+    /** Returns undefined for a schema that cannot be compiled, which is remembered, too. */
+    get: (schema: string): Validator | undefined => {
       const entry = kept.get(schema) ?? { validate: compile(schema) };
       forget(schema);
       kept.set(schema, entry);
@@ -55,7 +50,7 @@ export function createValidatorCache(options: {
       }
       return entry.validate;
     },
-    size: () => ({ count: kept.size, characters }),
+    size: (): { readonly count: number; readonly characters: number } => ({ count: kept.size, characters }),
   };
 }
 

@@ -96,12 +96,6 @@ interface CheckThreadOptions extends Required<StructureCheckerOptions> {
   readonly stuck: (task: CheckTask) => void;
 }
 
-/** One thread, replaced when a check takes too long. Checks take turns, first come first served. Never rejects. */
-interface CheckThread {
-  readonly check: (task: CheckTask) => Promise<StructureResult>;
-  readonly close: () => Promise<void>;
-}
-
 /** Longest time for loading the thread. Loading takes a tenth of a second. If it takes longer than this, it will not succeed. */
 const startMs = 10_000;
 /** Most checks that wait. More would wait too long or take too much memory, so their result is `unknown` at once. */
@@ -112,7 +106,8 @@ const maxHeapMb = 256;
 
 const late: StructureResult = { kind: 'unknown', reason: 'time' };
 
-function startCheckThread({ startThread, allowanceMs, timeoutMs, stuck }: CheckThreadOptions): CheckThread {
+/** One thread, replaced when a check takes too long. Checks take turns, first come first served. Never rejects. */
+function startCheckThread({ startThread, allowanceMs, timeoutMs, stuck }: CheckThreadOptions) {
   const thread = startThread<typeof createFunctions>({
     module: new URL('./check-worker.ts', import.meta.url),
     data: undefined,
@@ -141,7 +136,7 @@ function startCheckThread({ startThread, allowanceMs, timeoutMs, stuck }: CheckT
   }
 
   return {
-    check: (task) => {
+    check: (task: CheckTask): Promise<StructureResult> => {
       const { length } = task.text;
       const isFull = waiting >= maxWaiting || waitingCharacters + length > maxWaitingCharacters;
       if (isClosed || isFull) return Promise.resolve(late);
@@ -156,7 +151,7 @@ function startCheckThread({ startThread, allowanceMs, timeoutMs, stuck }: CheckT
       turn = checked;
       return checked;
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       isClosed = true;
       lateUntil = performance.now();
       await thread.close();
