@@ -1,16 +1,8 @@
-import type { LedgerFilter, UsageDimension, UsageLine } from '../books/core/administration.ts';
+import type { UsageLine } from '../books/core/administration.ts';
 import type { Clock } from '../core/clock.ts';
 import type { PortalStore } from './store-port.ts';
 
 type UsageReport = PortalStore['usageReport'];
-
-/** Recent reports, shared by all pages that show the same report. */
-interface SharedReports {
-  /** Like `usageReport` of the store. A failure is not kept: the next call asks the store again. */
-  readonly usageReport: UsageReport;
-  /** Drops cached reports. Call after each settlement. */
-  readonly forget: () => void;
-}
 
 const sharedMs = 1_000;
 
@@ -19,7 +11,7 @@ const sharedMs = 1_000;
  * request ended. A map is enough, without a cache library: all entries are dropped together, and none is evicted by
  * size or use.
  */
-export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elapsed'>): SharedReports {
+export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elapsed'>) {
   const reports = new Map<string, { readonly at: number; readonly lines: Promise<readonly UsageLine[]> }>();
 
   function forgetOld(): void {
@@ -28,7 +20,8 @@ export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elaps
   }
 
   return {
-    usageReport: (filter: LedgerFilter, dimensions: readonly UsageDimension[], options) => {
+    /** Like `usageReport` of the store. A failure is not kept: the next call asks the store again. */
+    usageReport: (...[filter, dimensions, options]: Parameters<UsageReport>): Promise<readonly UsageLine[]> => {
       forgetOld();
       // All fields, whatever they are, in one order.
       const fields = Object.entries(filter)
@@ -45,6 +38,7 @@ export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elaps
       });
       return lines;
     },
-    forget: () => reports.clear(),
+    /** Drops cached reports. Call after each settlement. */
+    forget: (): void => reports.clear(),
   };
 }

@@ -7,17 +7,6 @@ import type { StoreReply } from './worker-message.ts';
 
 type ReplyOf<Kind extends StoreReply['kind']> = Extract<StoreReply, { readonly kind: Kind }>;
 
-/** The credentials of callers: remembered, and read by the store's thread. */
-export interface Credentials {
-  readonly find: Store['findCredential'];
-  readonly take: (reply: ReplyOf<'found' | 'not-searched' | 'changed' | 'confirmed'>) => void;
-  /** Applies the costs of rows that have become durable to what is remembered. */
-  readonly settled: (reply: ReplyOf<'settled' | 'journaled'>) => void;
-  /** Keys to read again before they are too old: those used since the last call, and some that nobody uses. */
-  readonly takeOutdated: () => readonly string[];
-  readonly refuseAll: (failure: Failure) => void;
-}
-
 interface CredentialsOptions {
   readonly kind: DatabaseLocation['kind'];
   readonly time: StoreTime;
@@ -42,7 +31,8 @@ const maxUnusedKeys = 500;
 /** How long a known key works while the database is down. An operator cannot suspend it in that time. */
 const downForMs = 30 * 60_000;
 
-export function createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, ask }: CredentialsOptions): Credentials {
+/** The credentials of callers: remembered, and read by the store's thread. */
+export function createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, ask }: CredentialsOptions) {
   const cache = createCredentialCache(rememberedKeys);
   const lookUps = createLookUps(ask);
 
@@ -74,7 +64,7 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, a
   }
 
   return {
-    find: (keyHash) => {
+    find: (keyHash: string): ReturnType<Store['findCredential']> => {
       const known = cache.get(keyHash, moment());
       if (known === undefined) return lookUp(keyHash);
       if (!known.isDoubted && isWithin(known, goodForMs[isQuiet() ? 'quiet' : kind])) return known.credential;
@@ -82,7 +72,7 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, a
       if (!isDatabaseUp() && known.credential !== undefined && isWithin(known, downForMs)) return known.credential;
       return lookUp(keyHash);
     },
-    take: (reply) => {
+    take: (reply: ReplyOf<'found' | 'not-searched' | 'changed' | 'confirmed'>): void => {
       switch (reply.kind) {
         case 'found':
           for (const [hash, credential] of reply.found) {
@@ -104,12 +94,14 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, a
           break;
       }
     },
-    settled: (reply) => {
+    /** Applies the costs of rows that have become durable to what is remembered. */
+    settled: (reply: ReplyOf<'settled' | 'journaled'>): void => {
       if (reply.kind === 'journaled') for (const [workspaceId, cost] of reply.costs) cache.charge(workspaceId, cost);
       else for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
       for (const spending of reply.spendings) cache.spend(spending, moment());
     },
-    takeOutdated: () => {
+    /** Keys to read again before they are too old: those used since the last call, and some that nobody uses. */
+    takeOutdated: (): readonly string[] => {
       const used = kind === 'postgres' ? cache.takeUsed(maxReadAgain) : [];
       return [...used, ...cache.outdated(time.elapsed(), maxUnusedKeys)];
     },

@@ -17,18 +17,8 @@ interface PodsOptions extends Pick<CatalogSourceOptions, 'log' | 'clock' | 'rand
   readonly namespace: string;
 }
 
-interface Pods {
-  readonly follow: FollowEndpoints<PodsSource>;
-  /**
-   * When the endpoints were known to be complete (`Clock.now`); Infinity if no pod is followed. Endpoints that were
-   * never known cannot be out of date: the conditions of their Backends report them.
-   */
-  readonly inStepAt: () => number;
-  readonly close: () => Promise<void>;
-}
-
 /** Follows the Services and InferencePools that Backends name, and keeps their last endpoints on disk. */
-export async function openPods(settings: Settings, options: PodsOptions): Promise<Pods> {
+export async function openPods(settings: Settings, options: PodsOptions) {
   const { client, namespace, log, clock, random } = options;
   const file = createKeptEndpoints({
     ...{ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace, clock, withinMs: saveWithinMs },
@@ -42,11 +32,17 @@ export async function openPods(settings: Settings, options: PodsOptions): Promis
   const troubleLog = (watch: string) => createTroubleLog(log, { namespace, watch });
   const services = followServices({ ...shared, onTroubles: troubleLog('endpoints of Services') });
   const pools = followPools({ ...shared, onTroubles: troubleLog('endpoints of InferencePools') });
+  const follow: FollowEndpoints<PodsSource> = (source, how) =>
+    source.kind === 'service' ? services.follow(source, how) : pools.follow(source, how);
 
   return {
-    follow: (source, how) => (source.kind === 'service' ? services.follow(source, how) : pools.follow(source, how)),
-    inStepAt: () => Math.min(services.inStepAt() ?? Infinity, pools.inStepAt() ?? Infinity),
-    close: async () => {
+    follow,
+    /**
+     * When the endpoints were known to be complete (`Clock.now`); Infinity if no pod is followed. Endpoints that were
+     * never known cannot be out of date: the conditions of their Backends report them.
+     */
+    inStepAt: (): number => Math.min(services.inStepAt() ?? Infinity, pools.inStepAt() ?? Infinity),
+    close: async (): Promise<void> => {
       // The followers forget the known endpoints when they end.
       const saved = file.close();
       await Promise.all([services.close(), pools.close(), saved]);

@@ -27,17 +27,11 @@ const leaseMs = 60_000;
 /** A slow receiver gets this many messages at once from a replica. */
 const sentAtOnce = 4;
 
-export interface Alerts {
-  /** Undefined: no webhook is set. */
-  readonly deliveries: (() => DeliveryFigures) | undefined;
-  readonly close: () => Promise<void>;
-}
-
 /**
  * Looks for reached thresholds and delivers webhooks, on every replica: the database decides which of them records a
  * threshold and which delivers a message. `close` waits for the messages under way.
  */
-export function startAlerts({ store, clock, changes, send, log }: AlertParts): Alerts {
+export function startAlerts({ store, clock, changes, send, log }: AlertParts) {
   const phase = { isOver: false };
   const counts = { delivered: 0, failed: 0, failedTries: 0, waiting: 0 };
   const underWay = new Set<Promise<void>>();
@@ -91,8 +85,9 @@ export function startAlerts({ store, clock, changes, send, log }: AlertParts): A
     cancels.push(every(clock, deliverMs, deliver));
   }
   return {
-    deliveries: send && (() => ({ ...counts })),
-    close: async () => {
+    /** Undefined: no webhook is set. */
+    deliveries: send && ((): DeliveryFigures => ({ ...counts })),
+    close: async (): Promise<void> => {
       phase.isOver = true;
       for (const cancel of cancels) cancel();
       await Promise.all(underWay);

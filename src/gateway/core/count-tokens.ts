@@ -160,21 +160,7 @@ export function estimatePromptText({
 }
 
 /** Estimates the tokens of output for which no exact count exists. */
-export interface OutputEstimate {
-  readonly take: (event: RelayedEvent) => void;
-  /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much text. */
-  readonly tokens: () => number;
-  /**
-   * The estimate of the text alone, which is the same for a stream and for a whole answer. It is for an engine whose
-   * counts are not believed: its deltas are no better evidence.
-   */
-  readonly textTokens: () => number;
-  /** Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. */
-  readonly hasBytes: (least: number) => boolean;
-  /** Whether the text has more tokens than this, however long its tokens are (`minTokens`). */
-  readonly exceeds: (tokens: number, maxTokenBytes?: number) => boolean;
-  readonly clear: () => void;
-}
+export type OutputEstimate = ReturnType<typeof createOutputEstimate>;
 
 /** Most characters that are buffered before their size is computed. */
 const maxUncounted = 16 * 1024;
@@ -183,7 +169,7 @@ const maxUncounted = 16 * 1024;
  * Starts empty. The size of texts is computed only on request: most are cleared before that, because their engine
  * counts them.
  */
-export function createOutputEstimate(): OutputEstimate {
+export function createOutputEstimate() {
   let deltas = 0;
   let uncounted: string[] = [];
   let uncountedCharacters = 0;
@@ -202,24 +188,34 @@ export function createOutputEstimate(): OutputEstimate {
   }
 
   return {
-    tokens: () => Math.max(deltas, Math.floor(tokensOf(counted()))),
-    textTokens: () => Math.ceil(tokensOf(counted()) + tokensOf(ofNames)),
-    // A character has at least one byte, so the number of characters nearly always decides.
-    hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
-    exceeds: (tokens, maxTokenBytes) => {
+    /** One token for each of the engine's own deltas, or the estimate of the text if a delta has much text. */
+    tokens: (): number => Math.max(deltas, Math.floor(tokensOf(counted()))),
+    /**
+     * The estimate of the text alone, which is the same for a stream and for a whole answer. It is for an engine whose
+     * counts are not believed: its deltas are no better evidence.
+     */
+    textTokens: (): number => Math.ceil(tokensOf(counted()) + tokensOf(ofNames)),
+    /**
+     * Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. A
+     * character has at least one byte, so the number of characters nearly always decides.
+     */
+    hasBytes: (least: number): boolean =>
+      least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
+    /** Whether the text has more tokens than this, however long its tokens are (`minTokens`). */
+    exceeds: (tokens: number, maxTokenBytes?: number): boolean => {
       if (tokens <= 0) return characters > 0;
       // A character counts as half a token at most, so the number of characters nearly always decides.
       return [() => characters / ideographsPerToken, () => tokensOf(counted())].every(
         (estimated) => minTokens(estimated(), maxTokenBytes) > tokens,
       );
     },
-    clear: () => {
+    clear: (): void => {
       deltas = 0;
       characters = 0;
       ofText = emptySize();
       forget();
     },
-    take: (event) => {
+    take: (event: RelayedEvent): void => {
       deltas += deltasOf(event);
       if (event.type === 'tool-start') addSize(ofNames, event.name);
       if (!('text' in event) || event.text === '') return;

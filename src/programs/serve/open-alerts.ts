@@ -1,4 +1,4 @@
-import { type Alerts, startAlerts } from '../../control/reconcilers/send-alerts.ts';
+import { startAlerts } from '../../control/reconcilers/send-alerts.ts';
 import type { DependencyReport } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { createWebhookSender, readWebhookSecrets } from '../../gateway/egress/send-webhook.ts';
@@ -7,7 +7,6 @@ import { backgroundClock } from '../../process/clock.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { databaseLocation } from '../../books/databases/database-location.ts';
 import type { OpenStore } from '../../books/store/connect-store.ts';
-import type { AccountOperations } from '../../books/store/account-operations.ts';
 import { alertOperations } from '../../books/store/operation-names.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { openAccountsThread } from '../../books/store/accounts-thread.ts';
@@ -15,11 +14,6 @@ import type { ProgramSurroundings } from '../command-line/run-program.ts';
 
 const silenceMs = 60_000;
 const idleMs = 60_000;
-
-interface OpenAlerts extends Alerts {
-  /** The database, in the thread of the alerts. */
-  readonly store: Pick<AccountOperations, 'recordModelPrices'>;
-}
 
 /**
  * Looks for thresholds that budgets and balances have reached, and sends the webhooks, for as long as the service runs.
@@ -29,7 +23,7 @@ export async function openAlerts(
   settings: Settings,
   { log }: ProgramSurroundings['programLog'],
   { report, changes }: { readonly report: DependencyReport } & Pick<OpenStore, 'changes'>,
-): Promise<OpenAlerts> {
+) {
   const { WEIR_WEBHOOK_URL: url, WEIR_WEBHOOK_SECRET_FILE: file, WEIR_DATABASE_URL: database } = settings;
   const sender = url === undefined ? undefined : createWebhookSender({ ...(await checkedTarget(url, file)), report });
   const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
@@ -45,8 +39,9 @@ export async function openAlerts(
   });
   return {
     deliveries: alerts.deliveries,
+    /** The database, in the thread of the alerts. */
     store,
-    close: async () => {
+    close: async (): Promise<void> => {
       await alerts.close();
       await close();
       await sender?.close();

@@ -1,7 +1,7 @@
 import { ROOT_CONTEXT } from '@opentelemetry/api';
 import { RandomIdGenerator, SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
 import type { RequestHead } from '../../core/exchange.ts';
-import { type EndedSpan, readTraceparent, type RequestTrace, type TraceSampling } from '../../core/trace.ts';
+import { readTraceparent, type RequestTrace, type TraceSampling } from '../../core/trace.ts';
 import { receiveEnvoySpans } from './envoy-spans.ts';
 import { openSpanExport, type SpanExportOptions } from './span-exporter.ts';
 
@@ -12,23 +12,19 @@ export interface TracingOptions extends SpanExportOptions {
 }
 
 /** Exists only if tracing is on. */
-export interface Tracing {
-  /** The place of a request in its trace. */
-  readonly traceOf: (head: RequestHead) => RequestTrace;
-  /** Exports spans. Never waits. */
-  readonly tellSpans: (spans: readonly EndedSpan[]) => void;
-  /** Sends the waiting spans, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
-  readonly close: (graceMs: number) => Promise<boolean>;
-}
+export type Tracing = Awaited<ReturnType<typeof openTracing>>;
 
 /** Starts to receive Envoy's spans and to export them with our own. */
-export async function openTracing(options: TracingOptions): Promise<Tracing> {
+export async function openTracing(options: TracingOptions) {
   const exporting = await openSpanExport(options);
   const envoy = await receiveEnvoySpans({ socketPath: options.socketPath, take: exporting.take });
   return {
+    /** The place of a request in its trace. */
     traceOf: createTraceOf(options.sampling),
+    /** Exports spans. Never waits. */
     tellSpans: exporting.take,
-    close: async (graceMs) => {
+    /** Sends the waiting spans, for at most `graceMs`. False: an attempt to send is still in progress, and cannot be stopped. */
+    close: async (graceMs: number): Promise<boolean> => {
       await envoy.close();
       return exporting.close(graceMs);
     },

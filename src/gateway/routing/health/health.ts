@@ -50,15 +50,8 @@ interface KnownRoutesOptions extends Pick<HealthOptions, 'random' | 'endpoints'>
   readonly elapsed: () => number;
 }
 
-interface KnownRoutes {
-  readonly healthOf: (route: Route) => RouteHealth;
-  /** The other routes on the backend of a route. An endpoint that one of them cannot reach is out of reach for all. */
-  readonly sharing: (route: Route) => readonly RouteHealth[];
-  readonly retain: LiveHealth['retain'];
-}
-
 /** The health of each route, and the loads of backends by cluster, because routes of several models may share a backend. */
-function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elapsed }: KnownRoutesOptions): KnownRoutes {
+function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elapsed }: KnownRoutesOptions) {
   const known = new Map<string, RouteHealth>();
   const backends = new Map<string, BackendLoads>();
 
@@ -87,11 +80,12 @@ function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elaps
 
   return {
     healthOf,
-    sharing: (route) => {
+    /** The other routes on the backend of a route. An endpoint that one of them cannot reach is out of reach for all. */
+    sharing: (route: Route): readonly RouteHealth[] => {
       const own = healthOf(route);
       return [...known.values()].filter((health) => health !== own && health.load === own.load);
     },
-    retain: (routes) => {
+    retain: (routes: Iterable<Route>): void => {
       const kept = new Set<string>();
       const clusters = new Set<string>();
       for (const route of routes) {
