@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { customResourceDefinition, customResources } from '../src/control/catalog/custom-resources.ts';
+import { customResourceDefinition, customResources } from './custom-resources/custom-resources.ts';
 import { renderBootstrap } from '../src/control/envoy/config/bootstrap.ts';
 import { chartSchema } from './chart-schema.ts';
 import { connectionsModule } from './connections-module.ts';

@@ -1,4 +1,4 @@
-import { customResources } from '../src/control/catalog/custom-resources.ts';
+import { customResources } from './custom-resources/custom-resources.ts';
 import { noticeFinalizer } from '../src/control/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/reconcilers/account-controller.ts';
 import { accountKinds } from '../src/books/core/declared-account.ts';

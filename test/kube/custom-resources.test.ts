@@ -3,7 +3,7 @@ import {
   customResourceDefinition,
   customResources,
   openApiSchema,
-} from '../../src/control/catalog/custom-resources.ts';
+} from '../../scripts/custom-resources/custom-resources.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { makeNamespace } from './support/cluster.ts';
 import {

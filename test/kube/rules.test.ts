@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { checkObject } from '../../src/control/catalog/read-object.ts';
-import { customResources, openApiSchema, type OpenApiSchema } from '../../src/control/catalog/custom-resources.ts';
+import { customResources, openApiSchema, type OpenApiSchema } from '../../scripts/custom-resources/custom-resources.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { kubectl } from './support/kubectl.ts';
 

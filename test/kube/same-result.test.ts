@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import type * as z from 'zod';
 import { checkObject, readObject } from '../../src/control/catalog/read-object.ts';
-import { openApiSchema } from '../../src/control/catalog/custom-resources.ts';
+import { openApiSchema } from '../../scripts/custom-resources/custom-resources.ts';
 import { backendSpec } from '../../src/control/catalog/resources/backend.ts';
 import { modelSpec } from '../../src/control/catalog/resources/model.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { createObjectWriter, cutName, placeOf, readKubeObject } from './objects.ts';
-import { customResources } from '../catalog/custom-resources.ts';
+import { createObjectWriter, cutName, readKubeObject } from './objects.ts';
 
 const metadata = { name: 'a', namespace: 'team', uid: 'u', generation: 1, resourceVersion: '7' };
 const strangers = [...Array(1_000).keys()].map((index) => `stranger.example/${index}`);
@@ -42,8 +41,4 @@ it.each([
   [`${'a'.repeat(61)}-.b`, 63, 'a'.repeat(61)],
 ])('cuts %s at a sign with which it may end', (name, maxLength, cut) => {
   expect(cutName(name, maxLength)).toBe(cut);
-});
-
-it.each(customResources)('finds the objects of each kind where its CRD has them: $plural', ({ kind, plural }) => {
-  expect(placeOf(kind, 'team').plural).toBe(plural);
 });

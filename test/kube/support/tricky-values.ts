@@ -1,4 +1,4 @@
-import type { OpenApiSchema } from '../../../src/control/catalog/custom-resources.ts';
+import type { OpenApiSchema } from '../../../scripts/custom-resources/custom-resources.ts';
 
 type Path = readonly (string | number)[];
 

@@ -3,7 +3,11 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
 import { compile } from '../../../src/control/catalog/compile.ts';
-import { customResources, openApiSchema, type OpenApiSchema } from '../../../src/control/catalog/custom-resources.ts';
+import {
+  customResources,
+  openApiSchema,
+  type OpenApiSchema,
+} from '../../../scripts/custom-resources/custom-resources.ts';
 import type { CatalogObject } from '../../../src/core/catalog.ts';
 import { isObject } from '../../../src/core/json.ts';
 import { problemLine } from '../../../src/control/reconcilers/check-manifests.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type * as z from 'zod';
-import { openApiSchema } from '../custom-resources.ts';
-import { backendSpec } from './backend.ts';
-import { modelSpec } from './model.ts';
-import { backendStatus, modelStatus } from './status.ts';
+import { openApiSchema } from '../../scripts/custom-resources/custom-resources.ts';
+import { backendSpec } from '../../src/control/catalog/resources/backend.ts';
+import { modelSpec } from '../../src/control/catalog/resources/model.ts';
+import { backendStatus, modelStatus } from '../../src/control/catalog/resources/status.ts';
 
 type Node = Readonly<Record<string, unknown>>;
 

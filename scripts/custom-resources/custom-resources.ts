@@ -1,11 +1,16 @@
 import * as z from 'zod';
-import { backendSpec } from './resources/backend.ts';
-import { intOrStringKey } from './resources/fields.ts';
-import { modelSpec } from './resources/model.ts';
+import { backendSpec } from '../../src/control/catalog/resources/backend.ts';
+import { intOrStringKey } from '../../src/control/catalog/resources/fields.ts';
+import { modelSpec } from '../../src/control/catalog/resources/model.ts';
 import { age, column, condition, type CustomResource, messageOf } from './printer-columns.ts';
 import { accountResources } from './account-resources.ts';
-import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
-import { isObject } from '../../core/json.ts';
+import {
+  type BackendConditionType,
+  backendStatus,
+  type ModelConditionType,
+  modelStatus,
+} from '../../src/control/catalog/resources/status.ts';
+import { isObject } from '../../src/core/json.ts';
 
 export const group = 'weir.dev';
 export const version = 'v1alpha1';
@@ -112,7 +117,6 @@ export interface OpenApiSchema {
  * `intOrString`.
  */
 export function openApiSchema(schema: z.ZodType): OpenApiSchema {
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- what zod writes for this target
   return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }) as OpenApiSchema);
 }
 

@@ -8,8 +8,8 @@ import {
   identityStatus,
   type workspaceConditionTypes,
   workspaceStatus,
-} from './resources/account-status.ts';
-import { apiKeySpec, creditSpec, identitySpec, workspaceSpec } from './resources/accounts.ts';
+} from '../../src/control/catalog/resources/account-status.ts';
+import { apiKeySpec, creditSpec, identitySpec, workspaceSpec } from '../../src/control/catalog/resources/accounts.ts';
 
 type Meanings<Types extends readonly string[]> = Readonly<Record<Types[number], string>>;
 

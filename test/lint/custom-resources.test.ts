@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { customResourceDefinition, customResources, type OpenApiSchema, openApiSchema } from './custom-resources.ts';
+import { placeOf } from '../../src/control/kubernetes/objects.ts';
+import {
+  customResourceDefinition,
+  customResources,
+  type OpenApiSchema,
+  openApiSchema,
+} from '../../scripts/custom-resources/custom-resources.ts';
 
 /** At least three words, from a capital letter or a quoted name to a full stop. */
 const sentence = /^["A-Z\d`].*\S+\s+\S+\s+\S.*\.$/s;
@@ -54,6 +60,13 @@ test.each(customResources)(
   '$kind has no default inside a list, which Argo CD would show as a difference for ever',
   (resource) => {
     expect(defaultsInLists(explained(resource))).toEqual([]);
+  },
+);
+
+test.each(customResources)(
+  'the service finds the objects of each kind where its CRD has them: $plural',
+  ({ kind, plural }) => {
+    expect(placeOf(kind, 'team').plural).toBe(plural);
   },
 );
 
