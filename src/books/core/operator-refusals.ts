@@ -1,4 +1,4 @@
-import { programRefusals, type OperatorRefusalRow, type RefusalStatus } from './program-refusals.ts';
+import { ofCommandLine, programRefusals, type OperatorRefusalRow, type RefusalStatus } from './program-refusals.ts';
 
 const workspaces = 'accounts.md#accounts';
 const keys = 'accounts.md#what-a-key-may-call-and-how-long';
@@ -140,30 +140,24 @@ const ofReports = {
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 /** Refusals of commands alone. */
-const ofCommands = {
-  times_reversed: [undefined, 'accounts.md#export', '--since must be before --until.'],
-  file_exists: [undefined, copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
-  file_not_written: [undefined, 'accounts.md#export', '{file} (--out) could not be written: {reason}'],
+const ofCommands = ofCommandLine({
+  times_reversed: ['accounts.md#export', '--since must be before --until.'],
+  file_exists: [copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
+  file_not_written: ['accounts.md#export', '{file} (--out) could not be written: {reason}'],
   credit_unknown: [
-    undefined,
     outage,
     'The database did not answer ({reason}), and it is not known whether the credit was added. Look at the balance with `weir workspace list` before you repeat the command.',
   ],
   request_unknown: [
-    undefined,
     reports,
     'There is no request {id}. {services}. The ledger has no row of it: of refused requests it has the first {samples} of each minute, key, model and code, and an x-request-id is looked for among the newest {newest} only.',
   ],
-  no_program_runs: [undefined, logs, 'No service or portal runs with the data folder {folder}.'],
-  no_program_answers: [undefined, logs, 'No answer from {programs}.'],
-  engine_malformed: [
-    undefined,
-    engines,
-    '{text} is no address of an engine. Expected http://HOST:PORT or https://HOST.',
-  ],
-  engine_model_needed: [undefined, engines, '{address} lists {count} models. Name one with --model: {models}.'],
-  engine_model_unknown: [undefined, engines, '{address} lists no model {model}. It lists {models}.'],
-} as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
+  no_program_runs: [logs, 'No service or portal runs with the data folder {folder}.'],
+  no_program_answers: [logs, 'No answer from {programs}.'],
+  engine_malformed: [engines, '{text} is no address of an engine. Expected http://HOST:PORT or https://HOST.'],
+  engine_model_needed: [engines, '{address} lists {count} models. Name one with --model: {models}.'],
+  engine_model_unknown: [engines, '{address} lists no model {model}. It lists {models}.'],
+});
 
 /** Refusals of the admin API and of the portal's pages alone. */
 const ofPortal = {

@@ -21,100 +21,83 @@ const postgres = 'accounts.md#postgresql';
 const outage = 'accounts.md#when-the-database-is-down';
 const copies = 'accounts.md#sqlite';
 
+/** A row of a refusal that has no status, because no request of the admin API gets it. */
+type CommandRow = OperatorRefusalRow extends readonly [unknown, ...infer Others] ? Readonly<Others> : never;
+
+/** Refusals of commands alone, in the table of all. */
+export function ofCommandLine<const Rows extends Readonly<Record<string, CommandRow>>>(rows: Rows) {
+  const table: unknown = Object.fromEntries(Object.entries(rows).map(([code, row]) => [code, [undefined, ...row]]));
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the entries are those of the rows
+  return table as { readonly [Code in keyof Rows]: readonly [status: undefined, ...Rows[Code]] };
+}
+
 /** Refusals of every command line, and of `weir start`. */
-export const programRefusals = {
-  command_malformed: [undefined, starting, '{reason}'],
-  option_malformed: [undefined, starting, '{option}: expected {expected}, got "{value}".'],
-  option_alone: [undefined, starting, '{option} goes with {needed} only.'],
-  sources_exclusive: [undefined, starting, '{options} exclude each other: the catalog comes from one of them.'],
-  setting_malformed: [undefined, settings, '{reason}.'],
-  database_not_opened: [undefined, outage, 'Cannot open {database}: {reason}.'],
+export const programRefusals = ofCommandLine({
+  command_malformed: [starting, '{reason}'],
+  option_malformed: [starting, '{option}: expected {expected}, got "{value}".'],
+  option_alone: [starting, '{option} goes with {needed} only.'],
+  sources_exclusive: [starting, '{options} exclude each other: the catalog comes from one of them.'],
+  setting_malformed: [settings, '{reason}.'],
+  database_not_opened: [outage, 'Cannot open {database}: {reason}.'],
   database_missing: [
-    undefined,
     copies,
     'There is no database at {file}. `weir workspace create NAME` makes one; --data names its folder.',
   ],
-  database_url_malformed: [undefined, postgres, 'WEIR_DATABASE_URL {reason}'],
+  database_url_malformed: [postgres, 'WEIR_DATABASE_URL {reason}'],
   replicas_need_postgres: [
-    undefined,
     manyCores,
     'WEIR_DATABASE_URL: --replicas {replicas} needs PostgreSQL, whose accounts all services share. Set it to postgres://USER:PASSWORD@HOST:PORT/NAME, or start one service.',
   ],
   replicas_need_valkey: [
-    undefined,
     manyCores,
     'WEIR_VALKEY_URL: --replicas {replicas} needs Valkey or Redis, so that rates, concurrency and reservations hold for all services together. Set it to valkey://HOST:PORT or the path of a Unix socket, or start one service.',
   ],
-  certificate_missing: [
-    undefined,
-    settings,
-    '{setting}: expected a PEM file, because the other half of the pair is set.',
-  ],
-  certificate_unreadable: [undefined, settings, '{setting}: {file} cannot be read.'],
+  certificate_missing: [settings, '{setting}: expected a PEM file, because the other half of the pair is set.'],
+  certificate_unreadable: [settings, '{setting}: {file} cannot be read.'],
   certificate_without_key: [
-    undefined,
     settings,
     'WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: {certificate} and {key} are no pair: {reason}.',
   ],
   open_files_too_few: [
-    undefined,
     starting,
     'Envoy may have only {files} files open, which is too few for connections; raise `ulimit -Hn` above {needed}.',
   ],
   identity_header_untrusted: [
-    undefined,
     'identities.md#behind-another-gateway',
     'WEIR_TRUSTED_IDENTITY_HEADER: it is believed from trusted proxies alone; set WEIR_TRUSTED_HOPS to their number.',
   ],
-  address_not_here: [undefined, starting, 'WEIR_EDGE_HOST: this machine has no address {host} to listen on.'],
-  port_forbidden: [undefined, starting, 'Port {port} may not be used by this user; choose one above 1023 with --port.'],
+  address_not_here: [starting, 'WEIR_EDGE_HOST: this machine has no address {host} to listen on.'],
+  port_forbidden: [starting, 'Port {port} may not be used by this user; choose one above 1023 with --port.'],
   port_taken: [
-    undefined,
     starting,
     'Port {port} is taken by another program. End that one, or choose another port: --port N (--port 0 takes a free one).',
   ],
   portal_port_taken: [
-    undefined,
     starting,
     'WEIR_ADMIN_PORT: port {port} is taken by another program. End that one, or choose another port (0 takes a free one).',
   ],
   folder_in_use: [
-    undefined,
     starting,
     '{folder} is in use by another `weir start`{pid}. End that one, or choose another folder with --data.',
   ],
-  folder_not_usable: [undefined, starting, '{reason}'],
-  manifests_refused: [
-    undefined,
-    'install.md#more-engines-manifests',
-    'The manifests in {folder} are not in order:{problems}',
-  ],
+  folder_not_usable: [starting, '{reason}'],
+  manifests_refused: ['install.md#more-engines-manifests', 'The manifests in {folder} are not in order:{problems}'],
   kinds_not_installed: [
-    undefined,
     cluster,
     '{server} knows no Models: install the definitions first, `kubectl apply -f charts/weir/files/crds`.',
   ],
-  cluster_not_read: [undefined, cluster, '{server}, namespace {namespace}: {reason}.'],
-  cluster_not_found: [undefined, cluster, '--kubernetes: {reason}.'],
-  upstream_malformed: [undefined, oneEngine, '--upstream: {reason}'],
-  upstream_key_malformed: [
-    undefined,
-    oneEngine,
-    '--upstream-key: expected 1 to 8192 visible characters without spaces.',
-  ],
-  upstream_not_reached: [undefined, oneEngine, '{subject}: {address} cannot be reached: {reason}.'],
-  upstream_key_refused: [undefined, oneEngine, '{subject}: {address} {reason} (status {status}).'],
-  upstream_without_models: [
-    undefined,
-    oneEngine,
-    '{subject}: {address} lists no model. Load one there and start again.',
-  ],
+  cluster_not_read: [cluster, '{server}, namespace {namespace}: {reason}.'],
+  cluster_not_found: [cluster, '--kubernetes: {reason}.'],
+  upstream_malformed: [oneEngine, '--upstream: {reason}'],
+  upstream_key_malformed: [oneEngine, '--upstream-key: expected 1 to 8192 visible characters without spaces.'],
+  upstream_not_reached: [oneEngine, '{subject}: {address} cannot be reached: {reason}.'],
+  upstream_key_refused: [oneEngine, '{subject}: {address} {reason} (status {status}).'],
+  upstream_without_models: [oneEngine, '{subject}: {address} lists no model. Load one there and start again.'],
   upstream_not_understood: [
-    undefined,
     oneEngine,
     '{subject}: {reasons}. Expected an engine that speaks the chat completions format.',
   ],
-  envoy_not_found: [undefined, starting, '{reason}'],
-  part_not_ready: [undefined, starting, '{reason}'],
-  gateway_not_ready: [undefined, starting, '{address}: {reason}. The logs say more.'],
-} as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
+  envoy_not_found: [starting, '{reason}'],
+  part_not_ready: [starting, '{reason}'],
+  gateway_not_ready: [starting, '{address}: {reason}. The logs say more.'],
+});
