@@ -19,6 +19,10 @@ export function modelsOf({ data }: Answers<LiveCatalog>): api.ModelObject[] {
   return [...seen.values()].map(modelOf).toSorted((one, other) => (one.id < other.id ? -1 : 1));
 }
 
+/** The prices of the models that have some, by their ids. */
+export const pricesIn = (catalog: Answers<LiveCatalog>) =>
+  modelsOf(catalog).flatMap(({ id, pricing }) => (pricing === null ? [] : [[id, pricing] as const]));
+
 function modelOf(views: readonly { readonly service: string; readonly model: LiveModel }[]): api.ModelObject {
   const models = views.map(({ model }) => model);
   // Services may serve different catalogs for a moment. A view with prices is preferred.

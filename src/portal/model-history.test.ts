@@ -3,8 +3,9 @@ import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../control/core/live-catalog.ts';
+import { followPrices } from '../books/accounts/follow-prices.ts';
 import type { ModelHistoryObject } from './api/model-history.ts';
-import { followPrices } from './follow-prices.ts';
+import { pricesIn } from './catalog-view.ts';
 import type { Answers } from './services.ts';
 
 const minute = 60_000;
@@ -35,7 +36,7 @@ it('has each price since the moment at which the portal first saw it', async () 
     looks += 1;
     return seen();
   };
-  const stop = followPrices({ ...portal, catalog: look });
+  const stop = followPrices({ ...portal, prices: async () => pricesIn(await look()) });
   const prices = async () => ((await call(server, { url })).body as ModelHistoryObject).prices;
   clock.advance(2_000);
   await expect.poll(prices).toHaveLength(1);

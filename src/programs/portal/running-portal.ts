@@ -9,7 +9,7 @@ import { boundsWithin, portBounds } from '../../core/port-bounds.ts';
 import { addAccountMetrics } from '../../portal/account-metrics.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
-import { followPrices } from '../../portal/follow-prices.ts';
+import { pricesIn } from '../../portal/catalog-view.ts';
 import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
@@ -28,6 +28,7 @@ import { openFilesLimit } from '../../process/machine.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { systemLookUp } from '../../control/resolver/system-look-up.ts';
 import type { PortalSettings } from '../../process/settings/settings.ts';
+import { followPrices } from '../../books/accounts/follow-prices.ts';
 import { openAccounts } from '../../books/store/open-accounts.ts';
 import { addDependencyGauge } from '../../telemetry/ops/dependency-gauge.ts';
 import { addProcessMetrics } from '../../telemetry/ops/process-metrics.ts';
@@ -115,7 +116,7 @@ export async function startPortal(
   };
   const feed = createEventFeed(parts);
   stack.defer(feed.close);
-  stack.defer(followPrices(parts));
+  stack.defer(followPrices({ ...parts, prices: async () => pricesIn(await parts.catalog()) }));
   // Memory and event-loop delay of this process, with the same names as in the services.
   const metrics = new Registry();
   addProcessMetrics(metrics);

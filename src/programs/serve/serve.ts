@@ -72,11 +72,11 @@ async function recordPrices(
   { models }: Awaited<ReturnType<typeof startService>>,
   { log, store }: Pick<ProgramLog, 'log'> & Pick<Awaited<ReturnType<typeof openAlerts>>, 'store'>,
 ): Promise<CancelTimer> {
-  const [prices, { pricesOf }] = await Promise.all([
-    import('../../portal/follow-prices.ts'),
+  const [{ followPrices }, { pricesOf }] = await Promise.all([
+    import('../../books/accounts/follow-prices.ts'),
     import('../../control/reconcilers/live-catalog.ts'),
   ]);
-  return prices.recordPrices({
+  return followPrices({
     ...{ store, log, clock: backgroundClock },
     prices: async () => [...models()].map(([id, model]) => [id, pricesOf(model)] as const),
   });
