@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Identity, identityLimits, type IdentityRules } from '../../core/identity.ts';
+import { payerOf } from '../../books/core/identity.ts';
 import { shownDeclaration, shownIdentity } from '../../books/core/shown.ts';
 import { valuesOfBody } from '../api/account-shapes.ts';
 import * as api from '../api/identities.ts';
@@ -24,7 +25,7 @@ export function identityRoutes(app: App, { store, clock }: Portal): void {
     described('Make an identity', { 201: api.identity }, { body: api.newIdentity }),
     async (request, reply) => {
       const { name, issuer, audience, match, each, tags, bound: isBound } = request.body;
-      const { workspace = { name: '' } } = payerOf(request.body);
+      const workspace = payerOf(request.body.workspace, request.body.workspace_claim) ?? { name: '' };
       const rules: IdentityRules = { issuer, audience, match, workspace, each, tags, isBound };
       const wanted = { name, ...rules, ...valuesOfBody(identityLimits, request.body) };
       const made = await store.createIdentity(wanted, authorship(callerOf(request), clock.now()));
@@ -41,7 +42,8 @@ export function identityRoutes(app: App, { store, clock }: Portal): void {
     ),
     async (request) => {
       const { issuer, audience, match, each, tags, bound: isBound } = request.body;
-      const rules = { issuer, audience, match, each, tags, isBound, ...payerOf(request.body) };
+      const workspace = payerOf(request.body.workspace, request.body.workspace_claim);
+      const rules = { issuer, audience, match, workspace, each, tags, isBound };
       const wanted = { ...rules, ...valuesOfBody(identityLimits, request.body) };
       const by = authorship(callerOf(request), clock.now());
       return shownOne(await store.changeIdentity(request.params.id, wanted, by));
@@ -58,13 +60,4 @@ export function identityRoutes(app: App, { store, clock }: Portal): void {
     if (object === undefined) throw new Error('one identity gives one object');
     return object;
   }
-}
-
-function payerOf(body: {
-  readonly workspace?: string | undefined;
-  readonly workspace_claim?: string | undefined;
-}): Pick<Partial<IdentityRules>, 'workspace'> {
-  const { workspace: name, workspace_claim: claim } = body;
-  if (name !== undefined) return { workspace: { name } };
-  return claim === undefined ? {} : { workspace: { claim } };
 }

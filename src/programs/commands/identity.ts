@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { IdentityChange } from '../../books/core/identity.ts';
+import { type IdentityChange, payerOf } from '../../books/core/identity.ts';
 import { shownIdentity } from '../../books/core/shown.ts';
 import type { KeyStatus } from '../../core/account.ts';
 import {
@@ -112,7 +112,7 @@ function createCommand(group: Command): void {
   withFields(create, identityLimits);
   accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options, [name = '']) => {
     const { issuer, audience, match, each = 'identity', tag = {}, bound = false, rate, burst, models } = options;
-    const workspace = payerOf(options) ?? { name: '' };
+    const workspace = payerOf(options.workspace, options.workspaceClaim) ?? { name: '' };
     const rules: IdentityRules = { issuer, audience, match, workspace, each, tags: tag, isBound: bound };
     const wanted = { name, ...rules, rate, burst, models, budget: budgetOf(create, options) };
     return answer(await accounts.createIdentity(wanted, byOperator()));
@@ -156,7 +156,7 @@ function changeOf(command: Command): IdentityChange {
     isBound: bound,
     rate,
     burst,
-    workspace: payerOf(options),
+    workspace: payerOf(options.workspace, options.workspaceClaim),
     budget,
   };
   return {
@@ -192,11 +192,6 @@ function tagOption(text: string, before: Readonly<Record<string, string>> = {}):
   const [name = '', rule] = text.split(/=(.*)/s, 2);
   if (rule === undefined || rule === '') throw new InvalidArgumentError('It must be NAME=CEL, such as app=claims.sub.');
   return { ...before, [name]: rule };
-}
-
-function payerOf({ workspace: name, workspaceClaim: claim }: RuleOptions): IdentityRules['workspace'] | undefined {
-  if (name !== undefined) return { name };
-  return claim === undefined ? undefined : { claim };
 }
 
 function answer(identity: Identity) {
