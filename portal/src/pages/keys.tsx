@@ -8,11 +8,12 @@ import { useMay } from '../data/rights.ts';
 import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
 import { CommittedField } from '../parts/committed-field.tsx';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Dialog } from '../parts/dialog.tsx';
 import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
+import { AskFirst } from './ask-first.tsx';
 import { KeyForm, type KeyFields } from './key-form.tsx';
 import { KeySecret } from './key-secret.tsx';
 import { type KeyAction, KeyTable } from './key-table.tsx';
@@ -127,7 +128,8 @@ export function KeysPage() {
       {(open.kind === 'suspend' || open.kind === 'resume' || open.kind === 'revoke') && (
         <AskFirst
           kind={open.kind}
-          of={open.of}
+          what="key"
+          name={open.of.name ?? open.of.prefix ?? open.of.id}
           onClose={() => setOpen(nothing)}
           onConfirm={() =>
             open.kind === 'revoke'
@@ -163,37 +165,5 @@ function EditKey({ of, onClose, onChange }: EditKeyProps) {
     <Dialog title="Edit key" isOpen onClose={onClose}>
       <KeyForm action="Save" of={of} state={edit} onCancel={onClose} onSubmit={(changed) => edit.mutate(changed)} />
     </Dialog>
-  );
-}
-
-const questions = {
-  suspend: {
-    title: 'Suspend this key?',
-    action: 'Suspend',
-    text: 'Its calls are refused from now on, until you resume it.',
-  },
-  resume: { title: 'Resume this key?', action: 'Resume', text: 'Its calls are served again.' },
-  revoke: {
-    title: 'Revoke this key?',
-    action: 'Revoke',
-    text: 'Its calls are refused from now on. This cannot be undone.',
-  },
-} as const;
-
-interface AskFirstProps {
-  readonly kind: keyof typeof questions;
-  readonly of: KeyObject;
-  readonly onClose: () => void;
-  readonly onConfirm: () => Promise<void>;
-}
-
-function AskFirst({ kind, of, onClose, onConfirm }: AskFirstProps) {
-  const { title, action, text } = questions[kind];
-  return (
-    <Confirm title={title} action={action} danger={kind === 'revoke'} isOpen onClose={onClose} onConfirm={onConfirm}>
-      <p>
-        <strong>{of.name ?? of.prefix ?? of.id}</strong>: {text}
-      </p>
-    </Confirm>
   );
 }

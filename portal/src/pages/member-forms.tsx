@@ -1,11 +1,9 @@
 import { useMutation } from '@tanstack/react-query';
 import type { FormEvent } from 'react';
 import type { MemberChangeObject, MemberObject, NewMemberObject } from '../../../src/portal/api/members.ts';
-import { ApiError } from '../data/api.ts';
-import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Select, TextField, textOf, valueOf } from '../parts/fields.tsx';
-import { Problem } from '../parts/states.tsx';
+import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
 
 type Role = MemberObject['role'];
 
@@ -40,8 +38,6 @@ export function InviteMember({
     const form = new FormData(event.currentTarget);
     invite.mutate({ address: textOf(form, 'address'), role: roleOf(form) });
   };
-  const { error } = invite;
-  const isField = error instanceof ApiError && error.field === 'address';
   return (
     <Dialog title={`Invite to ${workspace}`} isOpen onClose={onClose}>
       <form className="stack" onSubmit={submit}>
@@ -51,11 +47,11 @@ export function InviteMember({
           type="email"
           required
           autoFocus
-          error={isField ? error.message : undefined}
+          error={fieldErrors(invite)('address')}
           hint="The role holds from the first sign-in with this address on. Weir sends no mail: send the address of this portal yourself."
         />
         <RoleSelect value="member" />
-        <FormEnd action="Invite" error={isField ? null : error} isPending={invite.isPending} onClose={onClose} />
+        <FormEnd action="Invite" state={invite} fields={['address']} onClose={onClose} />
       </form>
     </Dialog>
   );
@@ -75,7 +71,7 @@ export function ChangeRole({ of, onClose, onSubmit }: FormProps<MemberChangeObje
     <Dialog title={`Role of ${of.address ?? of.name ?? of.id}`} isOpen onClose={onClose}>
       <form className="stack" onSubmit={submit}>
         <RoleSelect value={of.role} autoFocus />
-        <FormEnd action="Save" error={change.error} isPending={change.isPending} onClose={onClose} />
+        <FormEnd action="Save" state={change} fields={[]} onClose={onClose} />
       </form>
     </Dialog>
   );
@@ -90,26 +86,5 @@ function RoleSelect({ value, autoFocus = false }: { readonly value: Role; readon
       autoFocus={autoFocus}
       options={roleWords.map(({ role, word, text }) => ({ value: role, label: `${word}: ${text}` }))}
     />
-  );
-}
-
-interface FormEndProps {
-  readonly action: string;
-  readonly error: Error | null;
-  readonly isPending: boolean;
-  readonly onClose: () => void;
-}
-
-function FormEnd({ action, error, isPending, onClose }: FormEndProps) {
-  return (
-    <>
-      {error !== null && <Problem error={error} />}
-      <div className="actions">
-        <Button onPress={onClose}>Cancel</Button>
-        <Button type="submit" kind="primary" isDisabled={isPending}>
-          {action}
-        </Button>
-      </div>
-    </>
   );
 }

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { Link } from 'wouter';
 import type { NewWorkspaceObject, WorkspaceObject, WorkspaceChangeObject } from '../../../src/portal/api/workspaces.ts';
-import { ApiError, call, withQuery } from '../data/api.ts';
+import { call, withQuery } from '../data/api.ts';
 import { useWorkspacesQuery } from '../data/workspaces.ts';
 import { formatAvailable, formatCount } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -10,8 +10,9 @@ import { Declared } from '../parts/declared.tsx';
 import { Button } from '../parts/button.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { TextField, textOf } from '../parts/fields.tsx';
+import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
 import { Page } from '../parts/page.tsx';
-import { Empty, Loaded, Problem } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
 type Open =
@@ -187,7 +188,7 @@ function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspaceObject>) {
       max_in_flight: Number(textOf(form, 'max_in_flight')),
     });
   };
-  const errorOf = fieldErrors(create.error);
+  const errorOf = fieldErrors(create);
   return (
     <Dialog title="Create workspace" isOpen onClose={onClose}>
       <form className="stack" onSubmit={submit}>
@@ -210,7 +211,7 @@ function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspaceObject>) {
             error={errorOf('max_in_flight')}
           />
         </div>
-        <FormEnd action="Create" state={create} onClose={onClose} />
+        <FormEnd action="Create" state={create} fields={['name', 'credit', 'max_in_flight']} onClose={onClose} />
       </form>
     </Dialog>
   );
@@ -234,36 +235,10 @@ function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChangeObject>
           inputMode="numeric"
           autoFocus
           defaultValue={String(of.max_in_flight)}
-          error={fieldErrors(change.error)('max_in_flight')}
+          error={fieldErrors(change)('max_in_flight')}
         />
-        <FormEnd action="Save" state={change} onClose={onClose} />
+        <FormEnd action="Save" state={change} fields={['max_in_flight']} onClose={onClose} />
       </form>
     </Dialog>
-  );
-}
-
-/** The message for a field, where the answer names the field. */
-function fieldErrors(error: Error | null): (field: string) => string | undefined {
-  return (field) => (error instanceof ApiError && error.field === field ? error.message : undefined);
-}
-
-interface FormEndProps {
-  readonly action: string;
-  readonly state: { readonly error: Error | null; readonly isPending: boolean };
-  readonly onClose: () => void;
-}
-
-function FormEnd({ action, state: { error, isPending }, onClose }: FormEndProps) {
-  const isFields = error instanceof ApiError && error.field !== undefined;
-  return (
-    <>
-      {error !== null && !isFields && <Problem error={error} />}
-      <div className="actions">
-        <Button onPress={onClose}>Cancel</Button>
-        <Button type="submit" kind="primary" isDisabled={isPending}>
-          {action}
-        </Button>
-      </div>
-    </>
   );
 }
