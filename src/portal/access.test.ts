@@ -54,6 +54,7 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'POST /api/v1/keys/:id/revoke': [401, 403, 404, 403, 403, 200, 200],
   'GET /api/v1/service-accounts': [401, 403, 404, 200, 200, 200, 200],
   'GET /api/v1/identities': [401, 403, 403, 403, 403, 403, 200],
+  'GET /api/v1/identities/:id/accounts': [401, 403, 403, 403, 403, 403, 404],
   'POST /api/v1/identities': [401, 403, 403, 403, 403, 403, 201],
   'PATCH /api/v1/identities/:id': [401, 403, 403, 403, 403, 403, 404],
   'GET /api/v1/usage': [401, 403, 404, 200, 200, 200, 200],

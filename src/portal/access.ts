@@ -43,6 +43,7 @@ export const accessTable = {
   'POST /api/v1/keys/:id/override': 'keys:override',
   'GET /api/v1/service-accounts': 'service-accounts:read',
   'GET /api/v1/identities': 'identities:read',
+  'GET /api/v1/identities/:id/accounts': 'identities:read',
   'POST /api/v1/identities': 'identities:change',
   'PATCH /api/v1/identities/:id': 'identities:change',
   'GET /api/v1/usage': 'usage:read',

@@ -16,6 +16,8 @@ const good: NewIdentityObject = {
   },
 };
 
+const by = { actor: { kind: 'controller', name: 'x' }, now: 0 } as const;
+
 async function ask({ server }: Sample, [method, path, payload]: readonly ['GET' | 'POST' | 'PATCH', string, object?]) {
   const request = { method, url: `/api/v1/identities${path}`, headers: withToken, ...(payload && { payload }) };
   const reply = await server.inject(request);
@@ -48,6 +50,26 @@ describe('identities in the admin API', () => {
     ]);
   });
 
+  it('have accounts by name, with what each spent and the identity in place of a text', async () => {
+    const sample = await samplePortal();
+    const { accounts } = sample;
+    const { body } = await ask(sample, ['POST', '', good]);
+    const identityId = String(body['id']);
+    expect((await ask(sample, ['GET', '/search/accounts'])).body).toEqual({ data: [], next_cursor: null });
+    await accounts.createKey({ workspace: 'acme', rate: 1, burst: 1 }, by);
+    for (const subject of ['b', 'a']) {
+      await accounts.openIdentityAccount({ identityId, workspace: 'acme', subject }, by);
+    }
+    const { data } = (await ask(sample, ['GET', `/${identityId}/accounts`])).body;
+    expect(data).toMatchObject(
+      ['a', 'b'].map((subject) => ({
+        ...{ name: `search: ${subject}`, identity: { id: identityId, name: 'search', subject } },
+        ...{ prefix: null, spent: '0', budget: { limit: '5', period: 'day' }, last_used_at: null, workspace: 'acme' },
+      })),
+    );
+    expect((await ask(sample, ['GET', '/nothing/accounts'])).status).toBe(404);
+  });
+
   it.each<readonly [object, status: number, field: string | undefined, message: RegExp]>([
     [{ workspace: undefined }, 400, undefined, /expected workspace or workspace_claim, and not both/],
     [{ workspace_claim: 'claims.a' }, 400, undefined, /expected workspace or workspace_claim, and not both/],
@@ -67,7 +89,6 @@ describe('identities in the admin API', () => {
   it('name the object that declares them, and are not changed against it', async () => {
     const sample = await samplePortal();
     const { accounts } = sample;
-    const by = { actor: { kind: 'controller', name: 'x' }, now: 0 } as const;
     const object = { namespace: 'team', name: 'search', isManaging: true };
     const wanted = {
       ...({ name: 'team_search', status: 'active', issuer: 'cluster', audience: 'weir', match: ['true'] } as const),

@@ -56,6 +56,8 @@ export interface Portal {
   readonly adminToken: string;
   /** Where clients call the models, with `/v1`. Undefined: not set. */
   readonly gatewayUrl: string | undefined;
+  /** Whether the services accept tokens of identities. */
+  readonly hasIdentities: boolean;
   readonly oidc: OidcSignIn | undefined;
   readonly clock: Clock;
   readonly log: PortalLog;

@@ -54,6 +54,7 @@ export function portalRequests({
     'POST /api/v1/keys/:id/revoke': { method: 'POST', url: `${api}/keys/${key.id}/revoke` },
     'GET /api/v1/service-accounts': { url: `${api}/service-accounts?workspace=acme` },
     'GET /api/v1/identities': { url: `${api}/identities` },
+    'GET /api/v1/identities/:id/accounts': { url: `${api}/identities/nothing/accounts` },
     'POST /api/v1/identities': {
       ...{ method: 'POST', url: `${api}/identities` },
       payload: { name: 'new', issuer: 'cluster', audience: 'weir', match: ['true'], workspace: 'acme' },

@@ -100,6 +100,7 @@ export async function samplePortal(
   const parts = {
     ...{ store: accounts, overrides },
     ...{ services, catalog, problems, ownProblems: () => [], events, adminToken, log, oidc: options.oidc },
+    hasIdentities: true,
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),

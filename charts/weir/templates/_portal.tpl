@@ -20,6 +20,9 @@
     - {name: WEIR_ADMIN_TOKEN_FILE, value: /etc/weir/portal/token}
     - {name: WEIR_ADMIN_TRUSTED_HOPS, value: {{ .Values.portal.trustedHops | quote }}}
     - {name: WEIR_ACCOUNT_METRICS, value: {{ .Values.portal.accountMetrics | quote }}}
+    {{- if .Values.identities.enabled }}
+    - {name: WEIR_IDENTITIES, value: 'on'}
+    {{- end }}
     {{- with .Values.portal.publicUrl }}
     - {name: WEIR_PUBLIC_URL, value: {{ . | quote }}}
     {{- end }}

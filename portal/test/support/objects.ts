@@ -1,6 +1,7 @@
 // Objects of the admin API. A test names the fields that it is about.
 import type { AlertObject } from '../../../src/portal/api/alerts.ts';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
+import type { IdentityObject } from '../../../src/portal/api/identities.ts';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import type { MemberObject } from '../../../src/portal/api/members.ts';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
@@ -18,7 +19,7 @@ export const workspace: WorkspaceObject = {
 
 const session: SessionObject = {
   ...{ role: 'admin', name: 'admin', workspaces: [], key_id: null },
-  ...{ csrf_token: 'csrf', expires_at: null, gateway_url: 'https://gateway.example/v1' },
+  ...{ csrf_token: 'csrf', expires_at: null, identities: true, gateway_url: 'https://gateway.example/v1' },
 };
 
 export const adminSession: SessionObject = session;
@@ -40,10 +41,26 @@ export const viewerSession = memberSession('viewer', ['keys:read', 'usage:read',
 
 export function keyObject(given: Partial<KeyObject> = {}): KeyObject {
   return {
-    ...{ id: 'key_1', workspace: workspace.name, workspace_id: workspace.id, name: 'CI', prefix: 'sk-weir-3vKq' },
+    ...{
+      id: 'key_1',
+      workspace: workspace.name,
+      workspace_id: workspace.id,
+      name: 'CI',
+      prefix: 'sk-weir-3vKq',
+      identity: null,
+    },
     ...{ status: 'active', budget: null, spent: '0', thresholds: [80, 100], rate: 100, burst: 200 },
     ...{ expires_at: null, models: null, created_at: '2026-07-01T09:00:00.000Z', last_used_at: null },
     ...{ made_by: { kind: 'portal-user', name: 'Ada' }, declared_by: null, may_change: true },
+    ...given,
+  };
+}
+
+export function identityObject(given: Partial<IdentityObject> = {}): IdentityObject {
+  return {
+    ...{ id: 'identity_1', name: 'search', status: 'active', issuer: 'cluster', audience: 'weir' },
+    ...{ match: ['claims.sub != ""'], workspace: workspace.name, workspace_claim: null, each: 'subject', tags: {} },
+    ...{ bound: false, budget: null, rate: 100, burst: 200, models: null, declared_by: null },
     ...given,
   };
 }

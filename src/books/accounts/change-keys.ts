@@ -34,8 +34,8 @@ export async function changeKey(
 /** The limits of the account of an identity are those of the identity. One subject can be kept out. */
 async function refuseOfIdentity(transaction: Transaction<Schema>, id: string, wanted: KeyChange): Promise<void> {
   if (changedFields(keyFields, wanted).length === 0) return;
-  const { identityId } = await findKey(transaction, id);
-  if (identityId !== undefined) throw refusal('key_of_identity', { id, identity: identityId });
+  const { identity } = await findKey(transaction, id);
+  if (identity !== undefined) throw refusal('key_of_identity', { id, identity: identity.id });
 }
 
 /**

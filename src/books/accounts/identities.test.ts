@@ -154,7 +154,7 @@ describe('the account of an identity', () => {
     expect(await open('system:serviceaccount:search:crawler')).toBe(hash);
     const shared = await open(undefined);
     expect(shared).not.toBe(hash);
-    const made = (await listKeys(queries)).filter(({ identityId }) => identityId === identity.id);
+    const made = (await listKeys(queries)).filter((key) => key.identity?.id === identity.id);
     expect(new Set(made.map(({ name }) => name))).toEqual(
       new Set(['search', 'search: system:serviceaccount:search:crawler']),
     );

@@ -41,7 +41,7 @@ export async function createKey(
     await refuseMoreKeys(transaction, workspace.id, by);
     const row = { ...columns, workspace_id: workspace.id };
     await transaction.insertInto('keys').values(row).execute();
-    const key = recordOf({ ...row, workspace_name: workspace.name, last_used_at: null });
+    const key = recordOf({ ...row, workspace_name: workspace.name, identity_name: null, last_used_at: null });
     await recordKey(transaction, { action: 'key.create', before: undefined, after: key }, by);
     return { key, text };
   });
@@ -134,6 +134,16 @@ export async function pageOfKeys(
   return cutPage(rows.map(recordOf), limit, cursorOf);
 }
 
+/** The accounts of an identity by name, at most `limit`. */
+export async function accountsOfIdentity(
+  queries: Kysely<Schema>,
+  identityId: string,
+  limit: number,
+): Promise<readonly KeyRecord[]> {
+  const rows = records(queries).where('keys.identity_id', '=', identityId);
+  return (await rows.orderBy('keys.name').orderBy('keys.id').limit(limit).execute()).map(recordOf);
+}
+
 function containing(search: string): RawBuilder<SqlBool> {
   const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
   const texts = ['keys.name', 'keys.id', 'keys.prefix'].map(
@@ -199,8 +209,9 @@ function records(queries: Kysely<Schema>) {
   return queries
     .selectFrom('keys')
     .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
+    .leftJoin('identities', 'identities.id', 'keys.identity_id')
     .selectAll('keys')
-    .select('workspaces.name as workspace_name')
+    .select(['workspaces.name as workspace_name', 'identities.name as identity_name'])
     .select((row) =>
       row
         .selectFrom('spending')
@@ -241,17 +252,21 @@ export function keyOf(row: Selectable<Schema['keys']>): Key {
   return { id: row.id, workspaceId: row.workspace_id, ...fieldsOfRow(keyFields, row) };
 }
 
-function recordOf(
-  row: Selectable<Schema['keys']> & { readonly workspace_name: string; readonly last_used_at: bigint | null },
-): KeyRecord {
-  const { workspace_name: workspaceName, last_used_at: lastUsedAt } = row;
+interface KeyRow extends Selectable<Schema['keys']> {
+  readonly workspace_name: string;
+  readonly identity_name: string | null;
+  readonly last_used_at: bigint | null;
+}
+
+function recordOf(row: KeyRow): KeyRecord {
+  const { workspace_name: workspaceName, identity_id: id, identity_name: name, last_used_at: lastUsedAt } = row;
   return {
     ...keyOf(row),
     workspaceName,
     prefix: row.prefix ?? undefined,
     isOfPlayground: row.playground_of !== null,
     maker: row.maker ?? undefined,
-    identityId: row.identity_id ?? undefined,
+    identity: id === null || name === null ? undefined : { id, name, subject: row.subject ?? undefined },
     createdAt: Number(row.created_at),
     lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
   };

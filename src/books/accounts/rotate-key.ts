@@ -61,10 +61,10 @@ export async function rotateKey(
   });
 }
 
-function refuseUnusable({ id, status, expiresAt, isOfPlayground, identityId }: KeyRecord, { now }: Authorship): void {
+function refuseUnusable({ id, status, expiresAt, isOfPlayground, identity }: KeyRecord, { now }: Authorship): void {
   const why = isOfPlayground
     ? 'belongs to the portal'
-    : identityId !== undefined
+    : identity !== undefined
       ? 'is the account of an identity and has no text'
       : status === 'revoked'
         ? 'was revoked'

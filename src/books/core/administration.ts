@@ -155,6 +155,13 @@ export type CreditRecord = AccountValues<typeof creditFields>;
 export type Budget = NonNullable<Key['budget']>;
 
 /** A key as an operator sees it, without its text, which is not stored. */
+export interface IdentityOfKey {
+  readonly id: string;
+  readonly name: string;
+  /** Whose account it is; undefined: all subjects share it. */
+  readonly subject: string | undefined;
+}
+
 export interface KeyRecord extends Key {
   readonly workspaceName: string;
   /** The first characters of its text; undefined for keys of versions that did not keep them. */
@@ -164,7 +171,7 @@ export interface KeyRecord extends Key {
   /** Subject of the person who made the key in the portal, at the identity provider; undefined for other makers. */
   readonly maker: string | undefined;
   /** The identity whose account it is: there is no text. */
-  readonly identityId: string | undefined;
+  readonly identity: IdentityOfKey | undefined;
   readonly createdAt: number;
   /** Start of the last request that was settled with the key; undefined if there was no request. */
   readonly lastUsedAt: number | undefined;

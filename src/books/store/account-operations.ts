@@ -111,6 +111,7 @@ export const reads = {
   pageOfCredits: credits.pageOfCredits,
   listKeys: keys.listKeys,
   pageOfKeys: keys.pageOfKeys,
+  accountsOfIdentity: keys.accountsOfIdentity,
   findKey: keys.findKey,
   keyNames: keys.keyNames,
   keyLabels: keys.keyLabels,

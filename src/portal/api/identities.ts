@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { keyStatuses } from '../../core/account.ts';
-import { identityBounds, identityLimits, identityShares } from '../../core/identity.ts';
+import { identityBounds, identityLimits, identityShares, maxSubjects } from '../../core/identity.ts';
 import { changeShape, newShape, shownShape } from './account-shapes.ts';
+import { key } from './keys.ts';
 import { declaredBy, pageOf } from './values.ts';
 
 const { maxIssuerLength, maxAudienceLength, maxMatch, maxRuleLength } = identityBounds;
@@ -62,6 +63,12 @@ export const identity = z
 export type IdentityObject = z.infer<typeof identity>;
 
 export const identityPage = pageOf(identity, { id: 'IdentityPage', of: 'identities by name. A list has them all' });
+
+/** `GET /identities/{id}/accounts`. */
+export const identityAccounts = pageOf(key, {
+  id: 'IdentityAccounts',
+  of: `accounts by name, the first ${maxSubjects}`,
+});
 
 const { each, tags, bound, ...required } = rules;
 

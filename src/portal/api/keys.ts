@@ -23,6 +23,14 @@ export const key = z
       .string()
       .nullable()
       .meta({ description: 'First characters of its text; null for keys of older versions.', example: 'sk-weir-3vKq' }),
+    identity: z
+      .object({
+        id: z.string(),
+        name: z.string(),
+        subject: z.string().nullable().meta({ description: 'Null: all subjects of the identity share the account.' }),
+      })
+      .nullable()
+      .meta({ description: 'The identity whose account it is, in place of a key with a text; null: of none.' }),
     status,
     budget,
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),

@@ -65,6 +65,7 @@ export const session = z
       .nullable()
       .meta({ description: 'Value of the header `x-csrf-token` of every change; null without a cookie.' }),
     expires_at: moment.nullable().meta({ description: 'When the session ends; null without a cookie.' }),
+    identities: z.boolean().meta({ description: 'Whether tokens of identities are accepted (`WEIR_IDENTITIES`).' }),
     gateway_url: z
       .string()
       .nullable()

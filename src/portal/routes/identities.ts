@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Identity, identityLimits, type IdentityRules } from '../../core/identity.ts';
+import { type Identity, identityLimits, type IdentityRules, maxSubjects } from '../../core/identity.ts';
 import { payerOf } from '../../books/core/identity.ts';
 import { shownDeclaration, shownIdentity } from '../../books/core/shown.ts';
 import { valuesOfBody } from '../api/account-shapes.ts';
@@ -8,13 +8,16 @@ import { type App, describing } from '../app.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
+import { shownKeys } from './keys.ts';
 
 const described = describing('identities');
 
 const params = z.object({ id: z.string().meta({ description: 'Id or name of the identity.' }) });
 
 /** Who may call without a key, and what that may cost. */
-export function identityRoutes(app: App, { store, clock }: Portal): void {
+export function identityRoutes(app: App, portal: Portal): void {
+  const { store, clock } = portal;
+
   app.get('/api/v1/identities', described('Identities by name', { 200: api.identityPage }, {}), async () => ({
     data: await shown(await store.listIdentities()),
     next_cursor: null,
@@ -30,6 +33,16 @@ export function identityRoutes(app: App, { store, clock }: Portal): void {
       const wanted = { name, ...rules, ...valuesOfBody(identityLimits, request.body) };
       const made = await store.createIdentity(wanted, authorship(callerOf(request), clock.now()));
       return reply.code(201).send(await shownOne(made));
+    },
+  );
+
+  app.get(
+    '/api/v1/identities/:id/accounts',
+    described('What the subjects of an identity spend', { 200: api.identityAccounts }, { params }),
+    async (request) => {
+      const { id } = await store.findIdentity(request.params.id);
+      const accounts = await store.accountsOfIdentity(id, maxSubjects);
+      return { data: await shownKeys(portal, accounts, callerOf(request)), next_cursor: null };
     },
   );
 

@@ -34,7 +34,7 @@ export function keyRoutes(app: App, portal: Portal): void {
       const { id } = await visibleWorkspace(store, caller, request.params.id);
       const { limit, cursor, search } = request.query;
       const { items, next } = await store.pageOfKeys(id, { limit, cursor, search: search?.trim() || undefined });
-      return { data: await shown(portal, items, caller), next_cursor: next ?? null };
+      return { data: await shownKeys(portal, items, caller), next_cursor: next ?? null };
     },
   );
 
@@ -99,7 +99,12 @@ export function keyRoutes(app: App, portal: Portal): void {
   );
 }
 
-async function shown({ store, clock }: Portal, keys: readonly KeyRecord[], caller: Caller): Promise<api.KeyObject[]> {
+/** Keys as the caller sees them. */
+export async function shownKeys(
+  { store, clock }: Portal,
+  keys: readonly KeyRecord[],
+  caller: Caller,
+): Promise<api.KeyObject[]> {
   const ids = keys.map(({ id }) => id);
   const [spent, declared, makers, own] = await Promise.all([
     store.spentBy(ids, clock.now()),
@@ -118,7 +123,7 @@ async function shown({ store, clock }: Portal, keys: readonly KeyRecord[], calle
 }
 
 async function shownOne(portal: Portal, key: KeyRecord, caller: Caller): Promise<api.KeyObject> {
-  const [one] = await shown(portal, [key], caller);
+  const [one] = await shownKeys(portal, [key], caller);
   if (one === undefined) throw new Error('one key gives one object');
   return one;
 }

@@ -103,7 +103,7 @@ async function recognize(
 }
 
 async function shown(
-  { store, gatewayUrl }: Portal,
+  { store, gatewayUrl, hasIdentities }: Portal,
   { role, name, grant, keyId, session }: CallerIdentity,
 ): Promise<api.SessionObject> {
   const ids = seenBy(grant) ?? [];
@@ -119,6 +119,7 @@ async function shown(
     key_id: keyId ?? null,
     csrf_token: session?.csrfToken ?? null,
     expires_at: session === undefined ? null : new Date(session.expiresAt).toISOString(),
+    identities: hasIdentities,
     gateway_url: gatewayUrl ?? null,
   };
 }

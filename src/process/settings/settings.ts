@@ -161,7 +161,7 @@ export type EnvoySettings = z.infer<typeof envoySettingsSchema>;
 
 const { WEIR_DATA, WEIR_DATABASE_URL, WEIR_REPLICAS, WEIR_OPS_HOST, WEIR_OPS_PORT, WEIR_DRAIN_SECONDS } =
   settingsSchema.shape;
-const { WEIR_LOG_LEVEL, WEIR_LOG_FORMAT } = settingsSchema.shape;
+const { WEIR_IDENTITIES, WEIR_LOG_LEVEL, WEIR_LOG_FORMAT } = settingsSchema.shape;
 const { WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE } = envoySettingsSchema.shape;
 
 /** Every setting of `weir portal`, described like the settings of `weir serve`. */
@@ -195,6 +195,10 @@ export const portalSettingsSchema = z.object({
   WEIR_PUBLIC_URL: setting(
     form.httpUrl('an address such as https://models.example.com/v1').optional(),
     'Where clients call the models, with /v1: for the playground and the examples; default: no playground.',
+  ),
+  WEIR_IDENTITIES: setting(
+    WEIR_IDENTITIES,
+    'Whether the portal has the page Identities: on, if the services accept tokens.',
   ),
   WEIR_OIDC_ISSUER: setting(
     form.httpUrl('the address of an OpenID provider, such as https://accounts.example.com').optional(),

@@ -112,6 +112,7 @@ export async function startPortal(
     internalToken: token,
     forgetReports: shared.forget,
     failedSignIns: createFailedSignIns(systemClock.elapsed),
+    hasIdentities: settings.WEIR_IDENTITIES === 'on',
     gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),
   };
   const feed = createEventFeed(parts);
