@@ -2,15 +2,15 @@ import { screen, within } from '@testing-library/react';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { KeyObject } from '../../src/portal/api/keys.ts';
 import { KeyTable } from '../src/pages/key-table.tsx';
-import { keyObject, now } from './support/objects.ts';
+import { adminSession, keyObject, now, viewerSession } from './support/objects.ts';
 import { show } from './support/show.tsx';
 
 const row = (name: string) => screen.getByRole('row', { name: new RegExp(name) });
 
-function showKeys(...keys: readonly Partial<KeyObject>[]) {
+function showKeys(keys: Partial<KeyObject> | readonly Partial<KeyObject>[], as = adminSession) {
   const onChoose = vi.fn<(action: string, of: KeyObject) => void>();
-  const all = keys.map(keyObject);
-  return { reader: show(<KeyTable keys={all} onChoose={onChoose} />), onChoose, all };
+  const all = [keys].flat().map(keyObject);
+  return { reader: show(<KeyTable keys={all} onChoose={onChoose} />, { as }), onChoose, all };
 }
 
 beforeEach(() => {
@@ -44,10 +44,10 @@ describe('the state of a key', () => {
 });
 
 test('a budget says what is spent of it, and none says so', () => {
-  showKeys(
+  showKeys([
     { id: 'key_1', name: 'web', budget: { limit: '5', period: 'week' }, spent: '4.1' },
     { id: 'key_2', name: 'batch', spent: '0.25' },
-  );
+  ]);
   expect(within(row('web')).getByText('$4.10 of $5.00 a week')).toBeVisible();
   expect(within(row('batch')).getByText('$0.25, no budget')).toBeVisible();
 });
@@ -84,6 +84,24 @@ describe('the actions on a key', () => {
     expect(screen.queryByRole('menuitem', { name: 'Suspend' })).toBeNull();
   });
 
+  const identity = { id: 'identity_1', name: 'search', subject: 'ci' };
+
+  test('of the account of an identity are those that the server takes, and its limits are those of the identity', async () => {
+    const { reader } = showKeys({ name: 'search: ci', prefix: null, identity });
+    await reader.click(screen.getByRole('button', { name: 'Actions on search: ci' }));
+    expect(screen.getAllByRole('menuitem').map(({ textContent }) => textContent)).toEqual(['Suspend', 'Revoke']);
+  });
+
+  test.each([
+    ['an admin', adminSession, ['/identities?identity=search']],
+    ['an admin while identities are off', { ...adminSession, identities: false }, []],
+    ['a viewer, who has no such page,', viewerSession, []],
+  ])('stand beside the identity, which is a link for %s', (_, as, links) => {
+    showKeys({ name: 'search: ci', prefix: null, identity }, as);
+    expect(row('search: ci')).toHaveTextContent('Identity search');
+    expect(screen.queryAllByRole('link').map((link) => link.getAttribute('href'))).toEqual(links);
+  });
+
   const object = { kind: 'ApiKey', namespace: 'web', name: 'ci' } as const;
   test.each([
     ['is revoked', { status: 'revoked' }, 0],
@@ -105,7 +123,7 @@ describe('the actions on a key', () => {
 });
 
 test('a long list has every key, each with a menu of its own', () => {
-  showKeys(...Array.from({ length: 200 }, (_, at) => ({ id: `key_${at}`, name: `job ${at}` })));
+  showKeys(Array.from({ length: 200 }, (_, at) => ({ id: `key_${at}`, name: `job ${at}` })));
   const buttons = screen.getAllByRole('button').map((button) => button.getAttribute('aria-label'));
   expect(buttons).toEqual(Array.from({ length: 200 }, (_, at) => `Actions on job ${at}`));
 });

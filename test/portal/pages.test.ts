@@ -34,6 +34,13 @@ const pages: readonly Shown[] = [
     },
   },
   {
+    ...{ name: 'create-identity', path: '/identities', title: 'Identities' },
+    open: async (page) => {
+      await page.getByRole('button', { name: 'Create identity' }).click();
+      await page.getByLabel('Issuer').waitFor();
+    },
+  },
+  {
     ...{ name: 'usage', path: '/usage?range=24h&by=key', title: 'Usage' },
     open: async (page) => {
       await page.getByText('Cost as a table').click();

@@ -3,7 +3,7 @@ import { withQuery } from '../data/api.ts';
 import { modelPath } from '../data/models.ts';
 import { formatMoment } from '../format/format.ts';
 import { Notice } from '../parts/states.tsx';
-import { useHealth } from '../shell/live-data.ts';
+import { type Health, useHealth } from '../shell/live-data.ts';
 
 /** The current problems, since when, and what to do. First on the Overview. */
 export function CurrentProblems({ isAdmin }: { readonly isAdmin: boolean }) {
@@ -20,18 +20,25 @@ export function CurrentProblems({ isAdmin }: { readonly isAdmin: boolean }) {
   return (
     <Notice tone="warn">
       <h2>{problems.length === 1 ? '1 current problem' : `${problems.length} current problems`}</h2>
-      <ul className="problems">
-        {problems.map(({ id, object, model, problem, since, action }) => (
-          <li key={id}>
-            <strong>
-              <ProblemObject object={object} model={model} />
-            </strong>
-            , since <time dateTime={since}>{formatMoment(since)}</time>: {problem}
-            <p className="muted">{action}</p>
-          </li>
-        ))}
-      </ul>
+      <ProblemItems problems={problems} />
     </Notice>
+  );
+}
+
+/** Problems with what to do about each. */
+export function ProblemItems({ problems }: { readonly problems: Health['problems'] }) {
+  return (
+    <ul className="problems">
+      {problems.map(({ id, object, model, problem, since, action }) => (
+        <li key={id}>
+          <strong>
+            <ProblemObject object={object} model={model} />
+          </strong>
+          , since <time dateTime={since}>{formatMoment(since)}</time>: {problem}
+          <p className="muted">{action}</p>
+        </li>
+      ))}
+    </ul>
   );
 }
 

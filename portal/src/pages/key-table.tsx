@@ -1,5 +1,9 @@
 import { memo } from 'react';
+import { Link } from 'wouter';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
+import { withQuery } from '../data/api.ts';
+import { maySomewhere } from '../data/rights.ts';
+import { useSession } from '../data/session.ts';
 import { formatCount } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
@@ -19,6 +23,31 @@ function stateOf({ status, expires_at }: KeyObject): { readonly word: string; re
   return status === 'active' ? { word: 'Active', tone: 'good' } : { word: 'Suspended', tone: 'warn' };
 }
 
+export const statusColumn: Column<KeyObject> = {
+  title: 'Status',
+  cell: (key) => {
+    const { word, tone } = stateOf(key);
+    return <Badge tone={tone}>{word}</Badge>;
+  },
+};
+
+export const budgetColumn: Column<KeyObject> = { title: 'Budget', cell: (key) => <BudgetBar of={key} /> };
+
+export const limitsColumn: Column<Pick<KeyObject, 'rate' | 'burst'>> = {
+  title: 'Limits',
+  cell: ({ rate, burst }) => (
+    <span className="cell-name nowrap">
+      {formatCount(rate)} a second
+      <span className="small muted">{formatCount(burst)} at once</span>
+    </span>
+  ),
+};
+
+export const lastUsedColumn: Column<KeyObject> = {
+  title: 'Last used',
+  cell: ({ last_used_at: at }) => <LastUsed at={at} />,
+};
+
 interface KeyTableProps {
   readonly keys: readonly KeyObject[];
   readonly onChoose: (action: KeyAction, of: KeyObject) => void;
@@ -30,32 +59,19 @@ export const KeyTable = memo(function KeyTable({ keys, onChoose }: KeyTableProps
     {
       title: 'Name',
       names: true,
-      cell: ({ name, id, prefix, models, declared_by }) => (
+      cell: ({ name, id, prefix, identity, models, declared_by }) => (
         <span className="cell-name">
           {name ?? <span className="muted">{id}</span>}
           {prefix !== null && <code className="small muted nowrap">{prefix}…</code>}
+          <IdentityOf account={identity} />
           {models !== null && <span className="small muted">{models.join(', ')}</span>}
           <Declared by={declared_by} />
         </span>
       ),
     },
-    {
-      title: 'Status',
-      cell: (key) => {
-        const { word, tone } = stateOf(key);
-        return <Badge tone={tone}>{word}</Badge>;
-      },
-    },
-    { title: 'Budget', cell: (key) => <BudgetBar of={key} /> },
-    {
-      title: 'Limits',
-      cell: ({ rate, burst }) => (
-        <span className="cell-name nowrap">
-          {formatCount(rate)} a second
-          <span className="small muted">{formatCount(burst)} at once</span>
-        </span>
-      ),
-    },
+    statusColumn,
+    budgetColumn,
+    limitsColumn,
     {
       title: 'Made',
       cell: ({ created_at: at, made_by: maker }) => (
@@ -65,10 +81,7 @@ export const KeyTable = memo(function KeyTable({ keys, onChoose }: KeyTableProps
         </span>
       ),
     },
-    {
-      title: 'Last used',
-      cell: ({ last_used_at: at }) => <LastUsed at={at} />,
-    },
+    lastUsedColumn,
     {
       title: 'Expires',
       cell: ({ expires_at: at }) => (at === null ? <span className="nowrap">Never</span> : <Until at={at} />),
@@ -78,12 +91,28 @@ export const KeyTable = memo(function KeyTable({ keys, onChoose }: KeyTableProps
   return <Table label="Keys" columns={columns} rows={keys} rowKey={({ id }) => id} />;
 });
 
-/** The actions on a key. A key that an object declares is changed there, and one of another person by an owner. */
+/** The identity of an account that callers reach by tokens, as a link for readers of the page Identities. */
+function IdentityOf({ account }: { readonly account: KeyObject['identity'] }) {
+  const session = useSession();
+  if (account === null) return null;
+  const isLink = session.identities && maySomewhere(session, 'identities:read');
+  return (
+    <span className="small muted">
+      Identity{' '}
+      {isLink ? <Link href={withQuery('/identities', { identity: account.name })}>{account.name}</Link> : account.name}
+    </span>
+  );
+}
+
+/** The actions on a key. An account of an identity has its limits, and no text. A key that an object declares is changed there, and one of another person by an owner. */
 function Actions({ of, onChoose }: { readonly of: KeyObject; readonly onChoose: KeyTableProps['onChoose'] }) {
   if (of.status === 'revoked' || of.declared_by?.locked === true || !of.may_change) return null;
-  const actions: readonly (readonly [KeyAction, string])[] = [
+  const own = [
     ['edit', 'Edit'],
     ['rotate', 'Rotate'],
+  ] as const;
+  const actions: readonly (readonly [KeyAction, string])[] = [
+    ...(of.identity === null ? own : []),
     of.status === 'active' ? ['suspend', 'Suspend'] : ['resume', 'Resume'],
     ['revoke', 'Revoke'],
   ];

@@ -16,6 +16,10 @@ const waiting = <Waiting lines={8} />;
 const pages: Readonly<Record<string, OnDemand<object>>> = {
   '/': onDemand(() => import('../pages/overview.tsx').then(({ OverviewPage }) => OverviewPage), waiting),
   '/keys': onDemand(() => import('../pages/keys.tsx').then(({ KeysPage }) => KeysPage), waiting),
+  '/identities': onDemand(
+    () => import('../pages/identities.tsx').then(({ IdentitiesPage }) => IdentitiesPage),
+    waiting,
+  ),
   '/usage': onDemand(() => import('../pages/usage.tsx').then(({ UsagePage }) => UsagePage), waiting),
   '/balance': onDemand(() => import('../pages/balance.tsx').then(({ BalancePage }) => BalancePage), waiting),
   '/models': onDemand(() => import('../pages/models.tsx').then(({ ModelsPage }) => ModelsPage), waiting),

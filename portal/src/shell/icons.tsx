@@ -3,6 +3,8 @@ import type { ReactNode } from 'react';
 const paths = {
   overview: 'M3 12 12 4l9 8M5.5 10v10h13V10M10 20v-5.5h4V20',
   keys: 'M8 11.5a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12.5 20 3.5M16.5 7l3 3M13.2 10.3l2 2',
+  identities:
+    'M4 5h16v14H4zM9 12.5a2 2 0 1 0 0-4 2 2 0 0 0 0 4M6.5 16c.3-1.4 1.3-2 2.5-2s2.2.6 2.5 2M15 10h2.5M15 13.5h2.5',
   usage: 'M4 20V4M4 20h16M8 16v-4M12.5 16V7M17 16v-6',
   balance: 'M3.5 7.5h17v11h-17zM3.5 7.5l11-4v4M16 13h.01',
   models: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',

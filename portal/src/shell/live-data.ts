@@ -9,7 +9,7 @@ import { useThrottled } from '../data/throttled.ts';
 
 const missedMs = 10_000;
 
-type Health = Extract<PortalEvent, { readonly name: 'health' }>['data'];
+export type Health = Extract<PortalEvent, { readonly name: 'health' }>['data'];
 
 let health: Health | undefined;
 const listeners = new Set<() => void>();

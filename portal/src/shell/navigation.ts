@@ -9,6 +9,8 @@ export interface Entry {
   readonly roles: readonly Role[];
   /** Undefined: any role in a workspace is enough. */
   readonly right?: Right;
+  /** Only where callers without keys are let in. */
+  readonly needsIdentities?: true;
 }
 
 const everybody: readonly Role[] = ['admin', 'member', 'key'];
@@ -20,6 +22,10 @@ const groups: readonly (readonly Entry[])[] = [
   [
     { path: '/', title: 'Overview', icon: 'overview', roles: everybody },
     { path: '/keys', title: 'Keys', icon: 'keys', roles: people },
+    {
+      ...{ path: '/identities', title: 'Identities', icon: 'identities', roles: people },
+      ...{ right: 'identities:read', needsIdentities: true },
+    },
     { path: '/usage', title: 'Usage', icon: 'usage', roles: everybody },
     { path: '/balance', title: 'Balance', icon: 'balance', roles: people },
   ],
@@ -39,7 +45,9 @@ const groups: readonly (readonly Entry[])[] = [
 
 /** The groups of pages that a session sees. */
 export function groupsOf(session: SessionObject): readonly (readonly Entry[])[] {
-  const isSeen = ({ roles, right }: Entry): boolean =>
-    roles.includes(session.role) && (right === undefined || maySomewhere(session, right));
+  const isSeen = ({ roles, right, needsIdentities }: Entry): boolean =>
+    roles.includes(session.role) &&
+    (right === undefined || maySomewhere(session, right)) &&
+    (needsIdentities === undefined || session.identities);
   return groups.map((group) => group.filter(isSeen)).filter((group) => group.length > 0);
 }

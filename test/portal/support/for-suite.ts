@@ -1,8 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TestProject } from 'vitest/node';
 import { startProgrammableEngine } from '../../programmable-engine/engine.ts';
+import { selfSigned } from '../../support/self-signed.ts';
 import { removeStarts, start } from '../../support/start.ts';
 import { backendManifest } from '../../support/weir.ts';
 import { stuckAfterMs } from '../../support/stuck-after.ts';
@@ -64,7 +66,12 @@ async function untilListed(baseUrl: string, id: string): Promise<void> {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const started = await start([], { portal: true, env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' } });
+  // The tests' issuers of tokens have this certificate.
+  const authority = join(tmpdir(), `weir-portal-${process.pid}.pem`);
+  writeFileSync(authority, selfSigned.certificate);
+  const ports = { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' };
+  const env = { ...ports, WEIR_IDENTITIES: 'on', NODE_EXTRA_CA_CERTS: authority };
+  const started = await start([], { portal: true, env });
   const printed = /^portal:\s+(\S+)$/m.exec(started.stdout())?.[1];
   if (printed === undefined) throw new Error(`weir start printed no address of the portal:\n${started.stdout()}`);
   const { origin, hash } = new URL(printed);
@@ -78,5 +85,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return async () => {
     await removeStarts();
     await engine.close();
+    rmSync(authority);
   };
 }

@@ -1,0 +1,244 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { IdentityObject } from '../../../src/portal/api/identities.ts';
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
+import { useAddress } from '../data/address.ts';
+import { call, type Page as ListPage, withQuery } from '../data/api.ts';
+import { maySomewhere } from '../data/rights.ts';
+import { useSession } from '../data/session.ts';
+import { formatMoney, formatPeriod } from '../format/format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
+import { Declared } from '../parts/declared.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Page } from '../parts/page.tsx';
+import { RowActions } from '../parts/row-actions.tsx';
+import { Empty, Loaded, Notice } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { useHealth } from '../shell/live-data.ts';
+import { AskFirst } from './ask-first.tsx';
+import { ProblemItems } from './current-problems.tsx';
+import { type IdentityFields, IdentityForm } from './identity-form.tsx';
+import { budgetColumn, lastUsedColumn, limitsColumn, statusColumn } from './key-table.tsx';
+
+/** The open dialog. */
+type Open =
+  | { readonly kind: 'nothing' | 'create' }
+  | { readonly kind: 'edit'; readonly of: IdentityObject }
+  | { readonly kind: keyof typeof statuses; readonly of: IdentityObject };
+
+const nothing: Open = { kind: 'nothing' };
+
+/** Who calls without a key: the identities whose tokens are accepted, and the accounts of their subjects. */
+export function IdentitiesPage() {
+  const session = useSession();
+  const client = useQueryClient();
+  const [{ identity }, select] = useAddress();
+  const [open, setOpen] = useState<Open>(nothing);
+  const close = (): void => setOpen(nothing);
+  const identities = useQuery({
+    queryKey: ['identities'],
+    queryFn: () => call<ListPage<IdentityObject>>('/identities'),
+  });
+  const send = async (method: 'POST' | 'PATCH', path: string, body: object): Promise<void> => {
+    await call(`/identities${path}`, { method, body });
+    await client.invalidateQueries({ queryKey: ['identities'] });
+  };
+  const mayChange = maySomewhere(session, 'identities:change');
+  return (
+    <Page
+      title="Identities"
+      about="Callers without keys send tokens of an issuer. An identity says which ones, who pays, and within which limits."
+      actions={
+        mayChange && (
+          <Button kind="primary" icon="plus" onPress={() => setOpen({ kind: 'create' })}>
+            Create identity
+          </Button>
+        )
+      }
+    >
+      <Refused />
+      <Loaded query={identities}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="No identities yet">
+              <p>Create one here, with the command line, or as an object in Git.</p>
+            </Empty>
+          ) : (
+            <Table
+              label="Identities"
+              columns={mayChange ? [...columns, actionsColumn((kind, of) => setOpen({ kind, of }))] : columns}
+              rows={data}
+              rowKey={({ id }) => id}
+            />
+          )
+        }
+      </Loaded>
+      {open.kind === 'create' && <EditIdentity onClose={close} onSubmit={(given) => send('POST', '', given)} />}
+      {open.kind === 'edit' && (
+        <EditIdentity of={open.of} onClose={close} onSubmit={(given) => send('PATCH', `/${open.of.id}`, given)} />
+      )}
+      {(open.kind === 'suspend' || open.kind === 'resume' || open.kind === 'revoke') && (
+        <AskFirst
+          kind={open.kind}
+          what="identity"
+          name={open.of.name}
+          onClose={close}
+          onConfirm={() => send('PATCH', `/${open.of.id}`, { status: statuses[open.kind] })}
+        />
+      )}
+      {identity !== undefined && <Accounts of={identity} onClose={() => select({ identity: undefined })} />}
+    </Page>
+  );
+}
+
+const statuses = { suspend: 'suspended', resume: 'active', revoke: 'revoked' } as const;
+
+/** Why objects are not accepted, and issuers that are away. What is in the table is accepted. */
+function Refused() {
+  const problems = useHealth()?.problems.filter(
+    ({ object }) => object.startsWith('Identity/') || object === 'token-issuer',
+  );
+  if (problems === undefined || problems.length === 0) return null;
+  return (
+    <Notice tone="warn">
+      <ProblemItems problems={problems} />
+    </Notice>
+  );
+}
+
+const columns: readonly Column<IdentityObject>[] = [
+  {
+    title: 'Name',
+    names: true,
+    cell: ({ name, declared_by }) => (
+      <span className="cell-name">
+        {name}
+        <Declared by={declared_by} />
+        <Link className="small" href={withQuery('/identities', { identity: name })} aria-label={`Accounts of ${name}`}>
+          Accounts
+        </Link>
+      </span>
+    ),
+  },
+  {
+    title: 'Status',
+    cell: ({ status }) => (
+      <Badge tone={status === 'active' ? 'good' : 'warn'}>{status === 'active' ? 'Accepted' : 'Suspended'}</Badge>
+    ),
+  },
+  {
+    title: 'Tokens',
+    cell: ({ issuer, audience, match }) => (
+      <span className="cell-name">
+        {issuer}
+        <span className="small muted">for {audience}</span>
+        {match.map((rule) => (
+          <code key={rule} className="small">
+            {rule}
+          </code>
+        ))}
+      </span>
+    ),
+  },
+  {
+    title: 'Workspace',
+    cell: ({ workspace, workspace_claim: claim }) => workspace ?? <code className="small">{claim}</code>,
+  },
+  {
+    title: 'Budget',
+    cell: ({ budget, models, each }) => (
+      <span className="cell-name nowrap">
+        {budget === null ? 'No budget' : `${formatMoney(budget.limit)} ${formatPeriod(budget.period)}`}
+        <span className="small muted">{each === 'subject' ? 'each subject' : 'all subjects together'}</span>
+        {models !== null && <span className="small muted">{models.join(', ')}</span>}
+      </span>
+    ),
+  },
+  limitsColumn,
+];
+
+type Choose = (kind: 'edit' | keyof typeof statuses, of: IdentityObject) => void;
+
+/** What an object in Git declares is changed there. */
+const actionsColumn = (choose: Choose): Column<IdentityObject> => ({
+  ...{ title: 'Actions', bare: true, stays: true },
+  cell: (of) =>
+    of.declared_by?.locked === true ? null : (
+      <RowActions
+        of={of.name}
+        actions={[
+          { word: 'Edit', onChoose: () => choose('edit', of) },
+          of.status === 'active'
+            ? { word: 'Suspend', onChoose: () => choose('suspend', of) }
+            : { word: 'Resume', onChoose: () => choose('resume', of) },
+          { word: 'Revoke', onChoose: () => choose('revoke', of) },
+        ]}
+      />
+    ),
+});
+
+interface EditIdentityProps {
+  readonly of?: IdentityObject;
+  readonly onClose: () => void;
+  readonly onSubmit: (given: IdentityFields) => Promise<void>;
+}
+
+function EditIdentity({ of, onClose, onSubmit }: EditIdentityProps) {
+  const edit = useMutation({
+    mutationFn: async (given: IdentityFields) => {
+      if (Object.keys(given).length > 0) await onSubmit(given);
+    },
+    onSuccess: onClose,
+  });
+  return (
+    <Dialog title={of === undefined ? 'Create identity' : `Edit ${of.name}`} isOpen onClose={onClose}>
+      <IdentityForm
+        action={of === undefined ? 'Create' : 'Save'}
+        {...(of && { of })}
+        state={edit}
+        onClose={onClose}
+        onSubmit={(given) => edit.mutate(given)}
+      />
+    </Dialog>
+  );
+}
+
+const accountColumns: readonly Column<KeyObject>[] = [
+  {
+    title: 'Subject',
+    names: true,
+    cell: ({ id, identity, workspace }) => (
+      <Link href={withQuery('/keys', { workspace, search: id })}>{identity?.subject ?? 'All subjects'}</Link>
+    ),
+  },
+  { title: 'Workspace', cell: ({ workspace }) => workspace },
+  statusColumn,
+  budgetColumn,
+  lastUsedColumn,
+];
+
+/** What the subjects of an identity have spent. */
+function Accounts({ of, onClose }: { readonly of: string; readonly onClose: () => void }) {
+  const accounts = useQuery({
+    queryKey: ['identities', of, 'accounts'],
+    queryFn: () => call<ListPage<KeyObject>>(`/identities/${encodeURIComponent(of)}/accounts`),
+  });
+  return (
+    <Dialog title={`Accounts of ${of}`} isOpen isWide onClose={onClose}>
+      <Loaded query={accounts} lines={3}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p className="muted">None yet. A subject has an account from its first request on.</p>
+          ) : (
+            <Table label={`Accounts of ${of}`} columns={accountColumns} rows={data} rowKey={({ id }) => id} />
+          )
+        }
+      </Loaded>
+      <div className="actions">
+        <Button onPress={onClose}>Close</Button>
+      </div>
+    </Dialog>
+  );
+}
