@@ -10,7 +10,6 @@ import {
   dependencyCauses,
   dependencyFailure,
   dependencySays,
-  joinReports,
   watchDependencies,
 } from './dependency-cause.ts';
 
@@ -177,19 +176,6 @@ describe('a failure', () => {
     failed({ cause: 'server-error', reason: 'b' });
     expect(watch.failing()).toEqual([{ dependency: 'webhook', cause: 'server-error', reason: 'b' }]);
     succeeded();
-    expect(watch.failing()).toEqual([]);
-  });
-
-  it('joins programs of one kind, and names the one that fails', () => {
-    const watch = watchDependencies();
-    const reportOf = joinReports(watch.of('token-issuer'));
-    reportOf('https://a').failed({ cause: 'silent', reason: 'late' });
-    reportOf('https://b').succeeded();
-    expect(watch.failing()).toEqual([{ dependency: 'token-issuer', cause: 'silent', reason: 'https://a: late' }]);
-    reportOf('https://b').failed({ cause: 'redirects', reason: 'it answered 302' });
-    reportOf('https://a').succeeded();
-    expect(watch.failing()).toMatchObject([{ cause: 'redirects', reason: 'https://b: it answered 302' }]);
-    reportOf('https://b').succeeded();
     expect(watch.failing()).toEqual([]);
   });
 });

@@ -247,24 +247,3 @@ export function watchDependencies() {
       [...failures].map(([dependency, failure]) => ({ dependency, ...failure })),
   };
 }
-
-/** Joins the reports of several programs of one kind: the kind fails while one of them does, and the reason names that one. */
-export function joinReports(report: DependencyReport): (program: string) => DependencyReport {
-  const failures = new Map<string, DependencyFailure>();
-  const pass = (): void => {
-    const [first] = failures;
-    if (first === undefined) return report.succeeded();
-    const [program, { cause, reason }] = first;
-    report.failed({ cause, reason: `${program}: ${reason}` });
-  };
-  return (program) => ({
-    succeeded: () => {
-      failures.delete(program);
-      pass();
-    },
-    failed: (failure) => {
-      failures.set(program, failure);
-      pass();
-    },
-  });
-}

@@ -86,6 +86,8 @@ export interface Tokens {
   readonly find: (token: string) => TokenCaller | Promise<TokenCaller | undefined>;
   /** The same for the claims of a token that a gateway in front has verified: JSON in base64url. */
   readonly findVerified: (claims: string) => TokenCaller | Promise<TokenCaller | undefined>;
+  /** What was refused in the last minutes, or since the identities changed. */
+  readonly refusals: () => readonly RefusedTokens[];
 }
 
 /**
@@ -114,3 +116,23 @@ export const tokenFaults = [
   'not-bound',
 ] as const;
 export type TokenFault = (typeof tokenFaults)[number];
+
+/** Tokens that an issuer has signed, and that let nobody in lately, all for one fault. */
+export interface RefusedTokens {
+  /** `Identity.issuer` */
+  readonly issuer: string;
+  readonly fault: TokenFault;
+  /** What the newest one has, and what was expected. */
+  readonly reason: string;
+  readonly count: number;
+}
+
+/**
+ * Says why no token of an identity can be verified now, as a reason and a message of a condition of its object. Undefined: they can
+ * be, as far as that is known before the first one.
+ */
+export type CheckIdentity = (
+  identity: Pick<Identity, 'name' | 'issuer' | 'audience' | 'isBound'>,
+) => Promise<{ readonly reason: IdentityFault; readonly message: string } | undefined>;
+export const identityFaults = ['IdentitiesOff', 'IssuerNotRead', 'TokenReviewRefused'] as const;
+type IdentityFault = (typeof identityFaults)[number];

@@ -5,7 +5,7 @@ import { createReservationReport, type Reserved, reportReservedEveryMs } from '.
 import { newSecret } from '../accounts/shared-secret.ts';
 import type { DatabaseLocation } from '../databases/database.ts';
 import type { StoreTime } from '../databases/machine.ts';
-import { createCredentials, type Credentials, unavailable } from './credentials.ts';
+import { createCredentials, unavailable } from './credentials.ts';
 import { createRefusalCounter } from './refusal-counter.ts';
 import { createSettleQueue } from './settle-queue.ts';
 import type { StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
@@ -207,7 +207,7 @@ function createChanges(kind: DatabaseLocation['kind']) {
   };
 }
 
-interface ReadAgainOptions extends Pick<Credentials, 'takeOutdated'> {
+interface ReadAgainOptions extends Pick<ReturnType<typeof createCredentials>, 'takeOutdated'> {
   readonly waitMs: () => number;
   readonly isOpen: () => boolean;
   readonly isDatabaseUp: () => boolean;

@@ -24,6 +24,7 @@ export const problemKinds = [
   'usage-estimated',
   'object-refused',
   'cluster-refused',
+  'identity-refused',
   'replica-behind',
   'catalog-old',
   'database-replaying',

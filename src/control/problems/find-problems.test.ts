@@ -25,7 +25,13 @@ const service: ObservedService = {
   },
   ...{ refusedShare: 0, catalogAgeMs: 0, certificates: [] },
 };
-const well: Observed = { service, mistakes: [], objects: [], errors: [] };
+const well: Observed = {
+  service,
+  mistakes: [],
+  objects: [],
+  errors: [],
+  identities: { faulty: new Map(), refused: [] },
+};
 const inService = (changes: Partial<ObservedService>): Observed => ({ ...well, service: { ...service, ...changes } });
 const inStore = (changes: Partial<ObservedStore>): Observed => inService({ store: { ...store, ...changes } });
 
@@ -35,6 +41,17 @@ function object(name: string, condition: string, message = 'because'): Observed 
   const model = name.startsWith('Model/') ? 'org/a' : undefined;
   return { ...well, objects: [{ object: name, model, conditions }] };
 }
+function identity(type: string, reason: string, message: string): Observed {
+  const faulty = new Map([['Identity/search/prod', [{ type, status: 'False' as const, reason, message }]]]);
+  return { ...well, identities: { faulty, refused: [] } };
+}
+const refusedTokens = (count: number): Observed => ({
+  ...well,
+  identities: {
+    faulty: new Map(),
+    refused: [{ issuer: 'cluster', fault: 'other-audience', reason: 'aud is "a", expected "weir"', count }],
+  },
+});
 const certificate = (expiresAt: string): Observed =>
   inService({ certificates: [{ object: 'certificate/a', what: 'The certificate', expiresAt: Date.parse(expiresAt) }] });
 const failing = (name: string, model?: string): ErrorFigure => ({
@@ -283,6 +300,27 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'manifest/b.yaml',
     'Refused: expected YAML (b.yaml#2:7).',
   ],
+  [
+    'an Identity is refused',
+    identity('Accepted', 'WorkspaceNotFound', 'spec.workspace: expected a Workspace'),
+    'identity-refused',
+    'Identity/search/prod',
+    'Refused: spec.workspace: expected a Workspace.',
+  ],
+  [
+    'no token of an Identity can be verified',
+    identity('Ready', 'IdentitiesOff', 'WEIR_IDENTITIES is off'),
+    'identity-refused',
+    'Identity/search/prod',
+    'Its tokens let nobody in: WEIR_IDENTITIES is off.',
+  ],
+  [
+    'tokens are refused',
+    refusedTokens(3),
+    'identity-refused',
+    'tokens',
+    'Refused 3 tokens of cluster lately (other-audience): aud is "a", expected "weir".',
+  ],
 ];
 
 describe('the rules', () => {
@@ -297,6 +335,13 @@ describe('the rules', () => {
   it('are shown for every kind', () => {
     expect(Object.keys(listingDelays).filter((kind) => !table.some(([, , shown]) => shown === kind))).toEqual([]);
   });
+
+  it.each(['Suspended', 'Revoked', 'NotAccepted', 'WorkspaceNotReady'])(
+    'list no Identity that is wanted so, or says it elsewhere: %s',
+    async (reason) => {
+      expect(await all(identity('Ready', reason, ''))).toEqual([]);
+    },
+  );
 
   it('take a reason that they do not know for one of its kind, and leave out what another problem says', async () => {
     const kindsOf = async (condition: string) => (await all(object('Model/a', condition))).map(({ kind }) => kind);

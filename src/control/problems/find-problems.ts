@@ -1,6 +1,7 @@
 import type { InSlices } from '../../core/clock.ts';
 import { errorRateProblem, type ErrorFigure, estimatedUsage } from './error-rates.ts';
 import { coversOf, type Finding, type FoundKind, ofModels } from './kinds.ts';
+import { identityProblems, type ObservedIdentities } from './identity-problems.ts';
 import { type CatalogMistake, conditionProblems, mistakes, type ObservedObject } from './object-problems.ts';
 import { type ObservedService, serviceProblems } from './service-problems.ts';
 import type { Look, ProblemTracker } from './track-problems.ts';
@@ -11,6 +12,7 @@ export interface Observed {
   readonly mistakes: readonly CatalogMistake[];
   readonly objects: readonly ObservedObject[];
   readonly errors: readonly ErrorFigure[];
+  readonly identities: ObservedIdentities;
 }
 
 interface FindOptions {
@@ -29,14 +31,20 @@ const nothing: ReadonlySet<FoundKind> = new Set();
  * through thousands of objects in slices.
  */
 export async function findProblems(
-  { service, objects, errors, mistakes: found }: Observed,
+  { service, objects, errors, identities, mistakes: found }: Observed,
   { isListed, inSlices }: FindOptions,
 ): Promise<Look> {
   const ofObjects = await inSlices(service.isEnvoyAnswering ? objects : [], conditionProblems);
   const ofErrors = await inSlices(errors, (figure) =>
     [errorRateProblem(figure, isListed) ?? [], estimatedUsage(figure)].flat(),
   );
-  const findings = [...serviceProblems(service, isListed), ...mistakes(found), ...ofObjects.flat(), ...ofErrors.flat()];
+  const findings = [
+    ...serviceProblems(service, isListed),
+    ...mistakes(found),
+    ...ofObjects.flat(),
+    ...ofErrors.flat(),
+    ...identityProblems(identities),
+  ];
   const all = new Set(findings.map(({ object, kind }) => `${kind} ${object}`));
   // A Backend with an expired certificate fails because of it.
   const expired = new Set(

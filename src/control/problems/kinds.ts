@@ -58,6 +58,7 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'endpoints-failing': flickering,
   'object-refused': certain,
   'cluster-refused': certain,
+  'identity-refused': certain,
   'replica-behind': lag,
   'catalog-old': certain,
   'database-replaying': { afterMs: 5_000, clearMs: 0 },

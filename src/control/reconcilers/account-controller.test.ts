@@ -40,6 +40,7 @@ function begin() {
     unlockAbsent: () => Promise.resolve(0),
   };
   const statuses: object[] = [];
+  const faulty: Parameters<typeof startAccountController>[0]['faulty'] = new Map();
   const controller = startAccountController({
     ...{ clock, namespace: 'own', namespaces: ['own', 'team'], isLeading: () => true, isGoneOrChanged: () => false },
     followed: {
@@ -57,6 +58,7 @@ function begin() {
       replace: () => expect.unreachable(),
     },
     keyTexts: { make: () => '', hash: () => '', prefix: () => '', isWellFormed: () => true },
+    ...{ checkIdentity: async () => undefined, faulty },
     writerOf: () => ({
       status: (_, status) => {
         statuses.push(status);

@@ -9,8 +9,9 @@ import {
   type DeclaredAccounts,
 } from '../../books/core/declared-account.ts';
 import type { FollowedAccounts } from '../kubernetes/follow-accounts.ts';
+import type { CheckIdentity } from '../../core/identity.ts';
 import type { KeySecrets } from '../core/key-secrets.ts';
-import { createAccountOutcomes, idOf, type ObjectId, versionOf } from './account-outcomes.ts';
+import { createAccountOutcomes, type FaultyAccounts, idOf, type ObjectId, versionOf } from './account-outcomes.ts';
 import { type Reconciliation, statusToWrite } from './account-status.ts';
 import type { KeyTexts, ReconcileParts } from './reconcile-parts.ts';
 import { createReconcileQueue } from './reconcile-queue.ts';
@@ -26,6 +27,9 @@ export interface AccountsParts {
   readonly namespaces: readonly string[];
   readonly store: DeclaredAccounts;
   readonly keyTexts: KeyTexts;
+  readonly checkIdentity: CheckIdentity;
+  /** While this replica leads, the controller keeps it as it is now. */
+  readonly faulty: FaultyAccounts;
 }
 
 /** The controller's write access to the objects of a namespace. */
@@ -44,6 +48,8 @@ interface AccountControllerOptions {
   readonly accounts: DeclaredAccounts;
   readonly secrets: KeySecrets;
   readonly keyTexts: KeyTexts;
+  readonly checkIdentity: CheckIdentity;
+  readonly faulty: AccountsParts['faulty'];
   readonly isLeading: () => boolean;
   readonly writerOf: (namespace: string) => AccountWriter;
   /** Whether a write was refused because the object is gone, or has another version by now. */
@@ -74,7 +80,7 @@ const isAccepted = (result: Reconciliation): boolean =>
   result.next !== 'gone' && result.statements.some(({ type, status }) => type === 'Accepted' && status === 'True');
 
 export function startAccountController(options: AccountControllerOptions): AccountController {
-  const { clock, followed, isLeading, onError } = options;
+  const { clock, faulty, followed, isLeading, onError } = options;
   /** The version of each object that is being reconciled. */
   const tried = new Map<ObjectId, string>();
   const overlays = createStatusOverlays<AccountObject>();
@@ -88,7 +94,7 @@ export function startAccountController(options: AccountControllerOptions): Accou
     maxOfNamespace: options.namespaces.length > 1 ? concurrency / 2 : concurrency,
     namespaceOf: (id) => id.split('/')[1] ?? '',
   });
-  const outcomes = createAccountOutcomes(clock, queue.retry);
+  const outcomes = createAccountOutcomes(clock, { retryNow: queue.retry, faulty });
 
   function look(objects: readonly AccountObject[] = followed.objects()): void {
     if (closed) return;
@@ -131,6 +137,7 @@ export function startAccountController(options: AccountControllerOptions): Accou
     tried.set(id, versionOf(object));
     try {
       const result = await reconcilers[object.kind](object, parts);
+      outcomes.note(id, result.next === 'gone' ? [] : result.statements);
       await report(object, result, { overlays, options });
       // The Workspace for which an object waits wakes it.
       const latestMs = object.kind === 'Workspace' ? latestRetryMs : refreshMs;
@@ -194,13 +201,14 @@ async function report(
 
 /** What the reconcilers of the three kinds are given. */
 function reconcileParts(options: AccountControllerOptions): ReconcileParts {
-  const { clock, isLeading, accounts, secrets, keyTexts, followed, writerOf } = options;
+  const { clock, isLeading, accounts, secrets, keyTexts, checkIdentity, followed, writerOf } = options;
   return {
     clock,
     isLeading,
     accounts,
     secrets,
     keyTexts,
+    checkIdentity,
     find: followed.find,
     authorOf: ({ kind, namespace, name, generation, annotations }) => ({
       declarer: { namespace, name, isManaging: annotations['weir.dev/managed'] !== 'false' },

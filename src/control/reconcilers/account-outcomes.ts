@@ -1,6 +1,7 @@
 /** The outcome of each declared object's last reconcile: settled, or tried again after a delay. */
 import type { AccountKind, AccountObject } from '../../books/core/declared-account.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
+import type { Statement } from '../catalog/conditions.ts';
 import { specOf } from '../core/raw-object.ts';
 
 export type ObjectId = `${AccountKind}/${string}/${string}`;
@@ -38,7 +39,14 @@ export function versionOf(object: AccountObject): string {
   return versions.getOrInsertComputed(object, () => JSON.stringify([uid, generation, deletedAt, annotations]));
 }
 
-export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => void) {
+/** The conditions of the objects of which one is False. */
+export type FaultyAccounts = Map<ObjectId, readonly Statement[]>;
+
+/** Keeps `faulty` as it is now. */
+export function createAccountOutcomes(
+  clock: Clock,
+  { retryNow, faulty }: { readonly retryNow: (id: ObjectId) => void; readonly faulty: FaultyAccounts },
+) {
   const settled = new Map<ObjectId, Settled>();
   const retries = new Map<ObjectId, Retry>();
   /** Objects that are tried again because they may wait for their Workspace, by its id. */
@@ -67,6 +75,7 @@ export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => 
 
   function forget(id: ObjectId): void {
     settled.delete(id);
+    faulty.delete(id);
     dropRetry(id);
   }
 
@@ -104,13 +113,18 @@ export function createAccountOutcomes(clock: Clock, retryNow: (id: ObjectId) => 
       waiters.getOrInsertComputed(payer, () => new Set()).add(id);
     },
     dropRetry,
+    /** The conditions of the last reconcile. */
+    note: (id: ObjectId, statements: readonly Statement[]): void => {
+      if (statements.some(({ status }) => status === 'False')) faulty.set(id, statements);
+      else faulty.delete(id);
+    },
     forget,
     keepOnly: (ids: ReadonlySet<ObjectId>): void => {
-      for (const id of [...settled.keys(), ...retries.keys()]) if (!ids.has(id)) forget(id);
+      for (const id of [...settled.keys(), ...retries.keys(), ...faulty.keys()]) if (!ids.has(id)) forget(id);
     },
     clear: (): void => {
       for (const { cancel } of retries.values()) cancel();
-      for (const map of [settled, retries, waiters]) map.clear();
+      for (const map of [settled, retries, waiters, faulty]) map.clear();
     },
   };
 }

@@ -69,7 +69,7 @@ export function followFolderAccounts(options: FolderAccountsOptions) {
       followed: { objects: objects.objects, find: objects.find, isListed: () => true },
       accounts: accounts.store,
       secrets: withFolder(keyFiles, () => secrets),
-      keyTexts: accounts.keyTexts,
+      ...{ keyTexts: accounts.keyTexts, checkIdentity: accounts.checkIdentity, faulty: accounts.faulty },
       isLeading: () => leading !== undefined,
       writerOf: () => ({
         status: objects.status,

@@ -50,7 +50,7 @@ export function openKubeAccounts(options: KubeAccountsOptions): AccountControlle
     ...{ clock, namespace, namespaces, followed, isLeading },
     accounts: options.store,
     secrets: createKeySecrets(client),
-    keyTexts: options.keyTexts,
+    ...{ keyTexts: options.keyTexts, checkIdentity: options.checkIdentity, faulty: options.faulty },
     writerOf: (place) => {
       const write = writers.get(place) ?? createObjectWriter(client, place);
       return { ...write, event: (object: KubeObject<string>, event) => events.get(place)?.report(object, event) };

@@ -37,6 +37,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays, answerMs 
   let asked = 0;
   const observe = createObserver({
     ...{ clock, errors, figures: idleFigures(), refusedShare: () => 0, log: { warn: () => undefined } },
+    identities: () => ({ faulty: new Map(), refused: [] }),
     store: {
       status: () => ({ database: 'up', journalBytes: 0, hasRoom: true, reason: undefined }),
     },

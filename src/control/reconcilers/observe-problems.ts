@@ -5,6 +5,7 @@ import type { Clock, InSlices } from '../../core/clock.ts';
 import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
 import type { ErrorFigure } from '../problems/error-rates.ts';
 import type { Observed } from '../problems/find-problems.ts';
+import type { ObservedIdentities } from '../problems/identity-problems.ts';
 import type { CatalogMistake, ObservedObject } from '../problems/object-problems.ts';
 import {
   edgeCertificate,
@@ -34,6 +35,7 @@ interface ObservedParts {
   readonly admin: Pick<EnvoyAdmin, 'ownCertificates'>;
   readonly errors: Pick<ErrorCounts, 'ofModels' | 'ofBackends'>;
   readonly refusedShare: () => number;
+  readonly identities: () => ObservedIdentities;
   readonly log: Pick<PartLog, 'warn'>;
 }
 
@@ -87,6 +89,7 @@ export function createObserver(parts: ObservedParts): () => Promise<Observed> {
       mistakes: await mistakesOf(view, inSlices),
       objects,
       errors: await errorFigures(objects, errors, inSlices),
+      identities: parts.identities(),
     };
   };
 }

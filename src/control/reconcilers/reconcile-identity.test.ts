@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import type { AccountObject, DeclaredAccounts } from '../../books/core/declared-account.ts';
 import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
-import type { Identity } from '../../core/identity.ts';
+import type { CheckIdentity, Identity } from '../../core/identity.ts';
 import { reconcileIdentity } from './reconcile-identity.ts';
 import type { ReconcileParts } from './reconcile-parts.ts';
 
@@ -23,6 +23,7 @@ interface Given {
   readonly inLedger?: Partial<Identity>;
   readonly refused?: Refusal;
   readonly said?: string;
+  readonly fault?: Awaited<ReturnType<CheckIdentity>>;
 }
 
 /** Reconciles an Identity with a ledger that takes it as it is, or refuses it. */
@@ -59,6 +60,7 @@ async function reconciled(given: Given) {
       one.namespace === 'own' ? one.name : `${one.namespace}_${one.name}`,
     hold: () => Promise.resolve(void calls.push('hold')),
     release: () => Promise.resolve(void calls.push('release')),
+    checkIdentity: async () => given.fault,
     said: () => (given.said === undefined ? undefined : { reason: given.said }),
   } as unknown as ReconcileParts;
   return { result: await reconcileIdentity(object, parts), calls, wanted };
@@ -136,6 +138,18 @@ it.each<readonly [Given, status: string, reason: string, events: readonly string
   const [, ready] = result.next === 'gone' ? [] : result.statements;
   expect(ready).toMatchObject({ type: 'Ready', status, reason });
   expect(result.events.map((event) => event.reason)).toEqual(events);
+});
+
+it('is not ready while no token of it can be verified, and is looked at again', async () => {
+  const fault = { reason: 'IssuerNotRead', message: 'spec.issuer: it answered 404' } as const;
+  const { result } = await reconciled({ fault });
+  expect(result).toMatchObject({
+    statements: [
+      { type: 'Accepted', status: 'True' },
+      { type: 'Ready', status: 'False', ...fault },
+    ],
+    next: 'again',
+  });
 });
 
 it.each([

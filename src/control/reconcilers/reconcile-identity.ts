@@ -46,6 +46,7 @@ export async function reconcileIdentity(object: AccountObject, parts: ReconcileP
   try {
     const { identity, isNew } = await accounts.declareIdentity(declarer, wanted, by);
     return declared(identity, {
+      fault: identity.status === 'active' ? await parts.checkIdentity(identity) : undefined,
       isNew,
       isWanted: spec.status === 'Suspended',
       said: parts.said(object, 'Ready')?.reason,
@@ -56,30 +57,43 @@ export async function reconcileIdentity(object: AccountObject, parts: ReconcileP
   }
 }
 
+type Fault = Awaited<ReturnType<ReconcileParts['checkIdentity']>>;
+
 const effect = 'requests with its tokens get 403';
 
 function declared(
   { id, name, status: inLedger }: Identity,
-  { isNew, isWanted, said }: { readonly isNew: boolean; readonly isWanted: boolean; readonly said: string | undefined },
+  {
+    fault,
+    isNew,
+    isWanted,
+    said,
+  }: {
+    readonly fault: Fault;
+    readonly isNew: boolean;
+    readonly isWanted: boolean;
+    readonly said: string | undefined;
+  },
 ): Reconciled {
   const isSuspended = inLedger === 'suspended';
   const resumed = 'its tokens are accepted again';
   const state = { isSuspended, isWanted, effect, resumed };
   return {
-    statements: [accepted, readyOf(inLedger, isWanted)],
+    statements: [accepted, readyOf(inLedger, isWanted, fault)],
     fields: { id, ledgerName: name },
     events: [
       ...(isNew ? [normal('Created', 'Create', `in the ledger as ${name} (${id})`)] : []),
       ...suspensionEvents(state, said === 'Suspended'),
     ],
-    next: 'done',
+    // What is wrong may be mended elsewhere.
+    next: fault === undefined ? 'done' : 'again',
   };
 }
 
-function readyOf(inLedger: Identity['status'], isWanted: boolean): Statement {
+function readyOf(inLedger: Identity['status'], isWanted: boolean, fault: Fault): Statement {
   const { isTrue, isFalse } = statementsOf('Ready');
   if (inLedger === 'suspended') return suspended({ isWanted, effect });
-  if (inLedger === 'active') return isTrue('Ready');
+  if (inLedger === 'active') return fault === undefined ? isTrue('Ready') : isFalse(fault.reason, fault.message);
   const remedy = 'delete this object and create it again, with weir.dev/managed: "true" to own the identity';
   return isFalse('Revoked', `it was revoked by hand, which is final: ${remedy}`);
 }

@@ -4,6 +4,7 @@ import type { Authorship } from '../../books/core/administration.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { AccountObject, DeclaredAccounts, Declarer } from '../../books/core/declared-account.ts';
 import type { FollowedAccounts } from '../kubernetes/follow-accounts.ts';
+import type { CheckIdentity } from '../../core/identity.ts';
 import type { KeySecrets } from '../core/key-secrets.ts';
 import { notAccepted, type Reconciled } from './account-status.ts';
 
@@ -21,6 +22,7 @@ export interface ReconcileParts {
   readonly accounts: DeclaredAccounts;
   readonly secrets: KeySecrets;
   readonly keyTexts: KeyTexts;
+  readonly checkIdentity: CheckIdentity;
   readonly isLeading: () => boolean;
   readonly find: FollowedAccounts['find'];
   readonly authorOf: (object: AccountObject) => { readonly declarer: Declarer; readonly by: Authorship };

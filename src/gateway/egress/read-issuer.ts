@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import * as z from 'zod';
 import type { Clock } from '../../core/clock.ts';
-import { dependencyFailure, type DependencyReport } from '../../core/dependency-cause.ts';
+import { type DependencyFailure, dependencyFailure, type DependencyReport } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
 import { bytesOf } from './direct-agent.ts';
 
@@ -69,5 +69,35 @@ export function createIssuerReader(options: {
     } finally {
       cancel();
     }
+  };
+}
+
+/** One report of all issuers: it fails as long as one of them does, and names it. */
+export function reportIssuers(report: DependencyReport) {
+  const failing = new Map<string, DependencyFailure>();
+
+  function tell(): void {
+    const [first] = failing;
+    if (first === undefined) return report.succeeded();
+    const [issuer, { cause, reason }] = first;
+    report.failed({ cause, reason: `${issuer}: ${reason}` });
+  }
+
+  return {
+    of: (issuer: string): DependencyReport => ({
+      succeeded: () => {
+        failing.delete(issuer);
+        tell();
+      },
+      failed: (failure) => {
+        failing.set(issuer, failure);
+        tell();
+      },
+    }),
+    /** Forgets the issuers that no identity has any more. */
+    keep: (issuers: ReadonlySet<string>): void => {
+      for (const issuer of failing.keys()) if (!issuers.has(issuer)) failing.delete(issuer);
+      tell();
+    },
   };
 }

@@ -1,7 +1,9 @@
 import { errors, jwtVerify, type JWTPayload } from 'jose';
 import type { Clock } from '../../core/clock.ts';
 import { compileRule, type Rule } from '../../core/claim-rule.ts';
+import { messageOf } from '../../core/failure.ts';
 import { clusterIssuer, type Identity, type TokenFault } from '../../core/identity.ts';
+import { quoted } from '../../core/one-line.ts';
 import { type Issuer, IssuerAway } from './issuer-keys.ts';
 import { claimsIn, claimsOf } from './token-text.ts';
 
@@ -18,10 +20,23 @@ const unboundedSeconds = 60;
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
   readonly fault: TokenFault;
+  /** What it has, and what was expected, for the log and for problems. Contains no claim of a person. */
+  readonly reason: string | undefined;
+  /** `Identity.issuer`, if that issuer has signed the token: what it has is no invention of a stranger. */
+  readonly signedBy: string | undefined;
 
-  constructor(fault: TokenFault, options?: ErrorOptions) {
-    super(fault, options);
+  constructor(
+    fault: TokenFault,
+    {
+      cause,
+      reason,
+      signedBy,
+    }: { readonly cause?: unknown; readonly reason?: string; readonly signedBy?: string } = {},
+  ) {
+    super(fault, { cause });
     this.fault = fault;
+    this.reason = reason ?? (cause === undefined ? undefined : messageOf(cause));
+    this.signedBy = signedBy;
   }
 }
 
@@ -72,7 +87,7 @@ export async function findIdentity(
   if (unverified === undefined) throw new TokenRefused('malformed');
   const ofIssuer = await identitiesOf(unverified.iss, options);
   const [{ identity: first }] = ofIssuer;
-  const claims = await verified(token, { ...options, issuer: options.issuerOf(first.issuer) });
+  const claims = await verified(token, first, { ...options, issuer: options.issuerOf(first.issuer) });
   return match(claims, ofIssuer);
 }
 
@@ -102,16 +117,24 @@ async function identitiesOf(
   const isOfCluster =
     named.length === 0 && ofCluster.length > 0 && (await clusterName(issuerOf(clusterIssuer))) === iss;
   const [first, ...others] = isOfCluster ? ofCluster : named;
-  if (first === undefined) throw new TokenRefused('unknown-issuer');
+  if (first === undefined)
+    throw new TokenRefused('unknown-issuer', { reason: `no Identity has the issuer ${quoted(iss ?? '')}` });
   return [first, ...others];
 }
 
-function match(claims: JWTPayload, ofIssuer: readonly CompiledIdentity[]): FoundIdentity {
+function match(claims: JWTPayload, ofIssuer: readonly [CompiledIdentity, ...CompiledIdentity[]]): FoundIdentity {
+  const [{ identity: first }] = ofIssuer;
   const audiences = [claims.aud ?? []].flat();
   const ofAudience = ofIssuer.filter(({ identity }) => audiences.includes(identity.audience));
-  if (ofAudience.length === 0) throw new TokenRefused('other-audience');
+  if (ofAudience.length === 0) {
+    const expected = listOf(ofIssuer.map(({ identity }) => quoted(identity.audience)));
+    throw refusedBy(first, 'other-audience', `aud is ${listOf(audiences.map(quoted))}, expected ${expected}`);
+  }
   const one = ofAudience.find(({ match: rules }) => rules.every((rule) => rule(claims) === true));
-  if (one === undefined) throw new TokenRefused('no-identity');
+  if (one === undefined) {
+    const tried = listOf(ofAudience.map(({ identity }) => identity.name));
+    throw refusedBy(first, 'no-identity', `match is not true: ${tried}`);
+  }
   return {
     identity: one.identity,
     subject: claims.sub ?? '',
@@ -123,6 +146,7 @@ function match(claims: JWTPayload, ofIssuer: readonly CompiledIdentity[]): Found
 
 async function verified(
   token: string,
+  identity: Identity,
   { issuer, clock }: { readonly issuer: Issuer; readonly clock: Pick<Clock, 'now'> },
 ): Promise<JWTPayload> {
   const now = clock.now();
@@ -133,10 +157,14 @@ async function verified(
       requiredClaims: ['exp', 'sub'],
     });
     const { iat } = payload;
-    if (iat !== undefined && iat > now / 1_000 + leewaySeconds) throw new TokenRefused('not-yet-valid');
+    if (iat !== undefined && iat > now / 1_000 + leewaySeconds)
+      throw refusedBy(identity, 'not-yet-valid', '"iat" claim timestamp check failed');
     return payload;
   } catch (error) {
-    throw refusedFor(error);
+    const refused = refusedFor(error);
+    // `jose` looks at the times after the signature.
+    const isSigned = refused.fault === 'expired' || refused.fault === 'not-yet-valid';
+    throw isSigned ? refusedBy(identity, refused.fault, refused.reason ?? '') : refused;
   }
 }
 
@@ -174,19 +202,28 @@ function workspaceRule({ claim, prefix }: Extract<Identity['workspace'], { reado
   };
 }
 
-function workspaceOf({ workspace }: CompiledIdentity, claims: JWTPayload): string {
+function workspaceOf({ workspace, identity }: CompiledIdentity, claims: JWTPayload): string {
   const name = workspace(claims);
-  if (typeof name !== 'string' || name === '') throw new TokenRefused('no-workspace');
-  return name;
+  if (typeof name === 'string' && name !== '') return name;
+  throw refusedBy(identity, 'no-workspace', `the claims name no workspace: ${identity.name}`);
 }
 
 /** A token without a text for a tag is refused: nobody may leave the tag out. */
-function tagsOf({ tags }: CompiledIdentity, claims: JWTPayload): Readonly<Record<string, string>> {
+function tagsOf({ tags, identity }: CompiledIdentity, claims: JWTPayload): Readonly<Record<string, string>> {
   return Object.fromEntries(
     tags.map(([name, rule]) => {
       const value = rule(claims);
-      if (typeof value !== 'string') throw new TokenRefused('no-identity');
+      if (typeof value !== 'string')
+        throw refusedBy(identity, 'no-identity', `tag ${name} has no value: ${identity.name}`);
       return [name, value];
     }),
   );
 }
+
+/** A token that an identity's issuer has signed lets nobody in. */
+export const refusedBy = ({ issuer }: Pick<Identity, 'issuer'>, fault: TokenFault, reason: string): TokenRefused =>
+  new TokenRefused(fault, { reason, signedBy: issuer });
+
+/** How many names or audiences a reason lists. */
+const maxListed = 5;
+const listOf = (texts: readonly string[]): string => [...new Set(texts)].slice(0, maxListed).join(', ');

@@ -3,6 +3,7 @@ import { exportJWK, type JSONWebKeySet, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import type { Identity, TokenFault } from '../../core/identity.ts';
+import { refusedForMs } from './refused-tokens.ts';
 import { createTokens } from './tokens.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -28,7 +29,6 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
   const calls = { lists: 0, issuer: 0, reviews: 0 };
   const opened: unknown[] = [];
   const faults: TokenFault[] = [];
-  const left: string[] = [];
   const tokens = createTokens({
     clock,
     identities: async () => {
@@ -50,15 +50,14 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
       if (state.isKnown === 'away') throw new Error('away');
       return state.isKnown;
     },
-    left: (one) => left.push(one),
-    refused: (fault) => faults.push(fault),
+    refused: ({ fault }) => faults.push(fault),
   });
   const tokenOf = (sub = 'indexer', seconds = 3_600): Promise<string> =>
     new SignJWT({ sub, iss: issuer, aud: 'weir', exp: clock.now() / 1_000 + seconds })
       .setProtectedHeader({ alg: 'ES256', kid: 'a' })
       .sign(privateKey);
   return {
-    ...{ tokens, tokenOf, clock, state, calls, opened, faults, left },
+    ...{ tokens, tokenOf, clock, state, calls, opened, faults },
     find: async (text: string) => tokens.find(text),
   };
 }
@@ -85,7 +84,7 @@ describe('a token', () => {
 
   it('has an account of its subject', async () => {
     const { find, tokenOf, opened } = open([identity({ each: 'subject', match: ['true'] })]);
-    await Promise.all(['a', 'b'].map(async (sub) => find(await tokenOf(sub))));
+    for (const sub of ['a', 'b']) await find(await tokenOf(sub));
     expect(opened).toMatchObject([{ subject: 'a' }, { subject: 'b' }]);
   });
 
@@ -109,6 +108,40 @@ describe('a token', () => {
   });
 });
 
+describe('refused tokens', () => {
+  it('are counted by fault, with the newest reason, for ten minutes', async () => {
+    const { clock, find, tokenOf, tokens } = open();
+    await find(await tokenOf('stranger'));
+    await find(await tokenOf('another'));
+    await find(await tokenOf('indexer', -300));
+    expect(tokens.refusals()).toEqual([
+      { issuer, fault: 'no-identity', reason: 'match is not true: search', count: 2 },
+      { issuer, fault: 'expired', reason: '"exp" claim timestamp check failed', count: 1 },
+    ]);
+    clock.advance(refusedForMs);
+    expect(tokens.refusals()).toEqual([]);
+  });
+
+  it('of strangers are not counted: anybody could write what they have', async () => {
+    const { find, tokenOf, tokens, faults } = open();
+    const [head, claims] = (await tokenOf('stranger')).split('.');
+    await find(`${head}.${claims}.${'A'.repeat(86)}`);
+    const elsewhere = new SignJWT({ sub: 'x', iss: 'https://a.test' }).setProtectedHeader({ alg: 'ES256' });
+    await find(await elsewhere.sign(privateKey));
+    expect([faults, tokens.refusals()]).toEqual([['signature', 'unknown-issuer'], []]);
+  });
+
+  it('count no more when the identities change', async () => {
+    const { clock, find, tokenOf, state, tokens } = open([identity({ audience: 'another' })]);
+    await find(await tokenOf());
+    expect(tokens.refusals()).toMatchObject([{ reason: 'aud is "weir", expected "another"' }]);
+    state.identities = [identity()];
+    clock.advance(500);
+    await expect(find(await tokenOf())).resolves.toBeDefined();
+    expect(tokens.refusals()).toEqual([]);
+  });
+});
+
 describe('a change of the identities', () => {
   it('ends what is remembered within a second, while tokens arrive', async () => {
     const { clock, find, tokenOf, state, calls } = open();
@@ -120,15 +153,6 @@ describe('a change of the identities', () => {
     clock.advance(1);
     await expect(find(token)).resolves.toBeUndefined();
     expect(calls.lists).toBe(2);
-  });
-
-  it('leaves an issuer that none of them names any longer', async () => {
-    const { clock, find, tokenOf, state, left } = open();
-    await find(await tokenOf());
-    state.identities = [identity({ issuer: 'https://other.test' })];
-    clock.advance(500);
-    await find(await tokenOf('later'));
-    expect(left).toEqual([issuer]);
   });
 
   it('leaves out an identity whose rules cannot be read here', async () => {

@@ -1,14 +1,14 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { type Clock, within } from '../../core/clock.ts';
-import { Failure, messageOf } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import {
   clusterIssuer,
   type Identity,
   type IdentityAccount,
   type TokenCaller,
-  type TokenFault,
   type Tokens,
 } from '../../core/identity.ts';
+import { quoted } from '../../core/one-line.ts';
 import {
   compileIdentity,
   type CompiledIdentity,
@@ -16,8 +16,10 @@ import {
   identityOfClaims,
   type FoundIdentity,
   leewaySeconds,
+  refusedBy,
   TokenRefused,
 } from './find-identity.ts';
+import { createRefusedTokens } from './refused-tokens.ts';
 import { looksLikeToken } from './token-text.ts';
 import { createIssuer, type Issuer, type ReadIssuer } from './issuer-keys.ts';
 
@@ -28,12 +30,10 @@ export interface TokensOptions {
   readonly open: (account: IdentityAccount) => Promise<string | undefined>;
   /** Asks an issuer, by `Identity.issuer`. */
   readonly issuer: (issuer: string) => ReadIssuer;
-  /** No identity names this issuer any longer: it is not asked again. */
-  readonly left: (issuer: string) => void;
   /** Whether the API server knows the ServiceAccount and the pod of a token. Absent: there is no API server. */
   readonly review?: ((token: string, audience: string) => Promise<boolean>) | undefined;
-  /** A token let nobody in, with what explains the fault. Called for each one that is not remembered. */
-  readonly refused: (fault: TokenFault, reason: string | undefined) => void;
+  /** A token let nobody in. Called for each one that is not remembered. */
+  readonly refused: (refusal: Pick<TokenRefused, 'fault' | 'reason'>) => void;
   readonly clock: Clock;
 }
 
@@ -74,12 +74,11 @@ export function createTokens(options: TokensOptions): Tokens {
   /** What is being found out about a token, for all requests that wait for it. */
   const pending = new Map<string, Promise<TokenCaller>>();
   const issuers = new Map<string, Issuer>();
-  const list = createList(options, (identities) => {
+  const refusals = createRefusedTokens(clock);
+  const list = createList(options, () => {
     remembered.clear();
-    for (const issuer of unnamed(issuers.keys(), identities)) {
-      issuers.delete(issuer);
-      options.left(issuer);
-    }
+    // What was refused may be accepted now.
+    refusals.clear();
   });
 
   const issuerOf = (name: string): Issuer =>
@@ -92,28 +91,21 @@ export function createTokens(options: TokensOptions): Tokens {
       : identityOfClaims(sent.text, { identities, issuerOf, clock }));
     const { id: identityId, each, isBound, audience } = found.identity;
     const { subject, workspace, tags, expiresAt } = found;
-    if (isBound) await checkBound(sent, found);
+    if (isBound) await checkBound(sent, found, options);
     const hash = await options.open({ identityId, workspace, subject: each === 'subject' ? subject : undefined });
-    if (hash === undefined) throw new TokenRefused('no-workspace');
+    if (hash === undefined)
+      throw refusedBy(found.identity, 'no-workspace', `no workspace ${quoted(workspace)}: ${found.identity.name}`);
     const caller = { hash, tags };
     const until = expiresAt + leewaySeconds * 1_000;
     // An identity may have changed meanwhile.
-    if (version === list.version())
-      remember(remembered, name, { caller, isBound, audience, until, reviewedAt: clock.elapsed() });
+    if (version === list.version()) remember(name, { caller, isBound, audience, until, reviewedAt: clock.elapsed() });
     return caller;
   }
 
-  async function checkBound({ kind, text: token }: Sent, { identity }: FoundIdentity): Promise<void> {
-    // The API server reviews tokens, and not their claims.
-    if (identity.issuer !== clusterIssuer || options.review === undefined || kind === 'claims')
-      throw new TokenRefused('not-bound');
-    let isKnown: boolean;
-    try {
-      isKnown = await options.review(token, identity.audience);
-    } catch (cause) {
-      throw new TokenRefused('issuer-away', { cause });
-    }
-    if (!isKnown) throw new TokenRefused('not-bound');
+  function remember(name: string, entry: Remembered): void {
+    const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
+    if (oldest !== undefined) remembered.delete(oldest);
+    remembered.set(name, entry);
   }
 
   /** Reviews the token of a bound identity again. While the API server is away, it stays good for a while. */
@@ -138,7 +130,9 @@ export function createTokens(options: TokensOptions): Tokens {
     } catch (error) {
       if (!(error instanceof TokenRefused)) throw unknown(error);
       // The error itself may have the claims.
-      options.refused(error.fault, error.cause === undefined ? undefined : messageOf(error.cause));
+      const { fault, reason, signedBy } = error;
+      options.refused({ fault, reason });
+      refusals.note({ fault, reason, signedBy });
       if (error.fault === 'issuer-away') throw unknown(error);
       return undefined;
     }
@@ -159,18 +153,25 @@ export function createTokens(options: TokensOptions): Tokens {
     looksLikeToken,
     find: (text) => find({ kind: 'token', text }),
     findVerified: (text) => find({ kind: 'claims', text }),
+    refusals: refusals.list,
   };
 }
 
-function remember(remembered: Map<string, Remembered>, name: string, entry: Remembered): void {
-  const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
-  if (oldest !== undefined) remembered.delete(oldest);
-  remembered.set(name, entry);
-}
-
-function unnamed(issuers: Iterable<string>, identities: readonly CompiledIdentity[]): readonly string[] {
-  const named = new Set(identities.map(({ identity }) => identity.issuer));
-  return [...issuers].filter((issuer) => !named.has(issuer));
+async function checkBound(
+  { kind, text: token }: Sent,
+  { identity }: FoundIdentity,
+  { review }: Pick<TokensOptions, 'review'>,
+): Promise<void> {
+  // The API server reviews tokens, and not their claims.
+  if (identity.issuer !== clusterIssuer || review === undefined || kind === 'claims')
+    throw new TokenRefused('not-bound', { reason: `no TokenReview is possible: ${identity.name}` });
+  let isKnown: boolean;
+  try {
+    isKnown = await review(token, identity.audience);
+  } catch (cause) {
+    throw new TokenRefused('issuer-away', { cause });
+  }
+  if (!isKnown) throw new TokenRefused('not-bound', { reason: identity.name });
 }
 
 const unknown = (cause: unknown): Failure =>
@@ -186,7 +187,7 @@ function compiledOrLeft(identity: Identity): readonly CompiledIdentity[] {
 }
 
 /** The identities, compiled. They are read again while tokens arrive. A token that is remembered does not wait for it. */
-function createList({ identities, clock }: TokensOptions, onChange: (identities: readonly CompiledIdentity[]) => void) {
+function createList({ identities, clock }: TokensOptions, onChange: () => void) {
   let compiled: readonly CompiledIdentity[] | undefined;
   let version = 0;
   let text = '';
@@ -203,7 +204,7 @@ function createList({ identities, clock }: TokensOptions, onChange: (identities:
       compiled = found.flatMap(compiledOrLeft);
       version += 1;
       text = now;
-      onChange(compiled);
+      onChange();
     } catch (error) {
       // A list that is known stays.
       failure = error;

@@ -51,7 +51,7 @@ interface TestFolder extends FolderAccounts {
 /** A service with a manifest folder, as far as accounts need it. */
 function serve(first: CatalogReading, now = clock.now): TestFolder {
   const settings = readSettings({ WEIR_DATA: ledger.data });
-  const declared = openDeclaredAccounts(settings, databaseLocation({ data: ledger.data }));
+  const declared = openDeclaredAccounts(settings, databaseLocation({ data: ledger.data }), async () => undefined);
   if (declared === undefined) throw new Error('objects declare no accounts');
   let latest = first;
   const note = (facts: object): number => log.push(Object.values(facts).join(' '));

@@ -1,5 +1,6 @@
 import type { AccountsParts } from '../../control/reconcilers/account-controller.ts';
 import { folderNamespace } from '../../control/manifests/account-objects.ts';
+import type { CheckIdentity } from '../../core/identity.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { hashKey, keptPrefix, looksLikeKey, newKey } from '../../books/accounts/key-text.ts';
 import type { DatabaseLocation } from '../../books/databases/database.ts';
@@ -17,6 +18,7 @@ const idleMs = 10 * 60_000;
 export function openDeclaredAccounts(
   { WEIR_KUBERNETES_NAMESPACE: own, WEIR_ACCOUNT_NAMESPACES: others = [] }: Settings,
   location: DatabaseLocation,
+  checkIdentity: CheckIdentity,
 ): { readonly parts: AccountsParts; readonly close: () => Promise<void> } | undefined {
   if (others === 'none') return undefined;
   const { store, close } = openAccountsThread(location, declaredOperations, {
@@ -26,5 +28,5 @@ export function openDeclaredAccounts(
   });
   const namespaces = own === undefined ? [folderNamespace] : [...new Set([own, ...others])];
   const keyTexts = { make: newKey, hash: hashKey, prefix: keptPrefix, isWellFormed: looksLikeKey };
-  return { parts: { namespaces, store, keyTexts }, close };
+  return { parts: { namespaces, store, keyTexts, checkIdentity, faulty: new Map() }, close };
 }

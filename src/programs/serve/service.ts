@@ -68,15 +68,14 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     onCommit: (commit) => metrics.committed(commit),
     onChanged: () => lookForProblems(),
   });
-  const { refused } = store;
   const envoy = await openEnvoyParts(settings, { load, announce, number, log: partsLog });
   const { sealing, found, search } = await openWebSearch(settings, envoy.egress, dependencies.of('web-search'));
   const readers = startReaders(settings, { sealing, search, log, secret: store.secret });
   const gates = await openGates(settings, partsLog);
   const routes = measureRoutes(settings, { ...gates, envoy });
   const { pools, health, checks, probes, isServing, measured, errors, servedAt } = routes;
-  const declared = openDeclaredAccounts(settings, location);
   const identities = await openTokens(settings, { location, log: partsLog, report: dependencies.of('token-issuer') });
+  const declared = openDeclaredAccounts(settings, location, identities.check);
   const catalog = await openServiceCatalog(settings, {
     ...{ accounts: declared?.parts, log, instance, envoy, routes, readers, found },
     onChanged: () => lookForProblems(),
@@ -100,9 +99,9 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   });
   const metrics = createMetrics(figures, { inSlices: createSlices() });
   const requests: ReturnType<typeof openServicePipeline> = openServicePipeline(settings, {
-    ...{ store, gates, catalog, readers, envoy, routes, search, load, tokens: identities?.tokens },
+    ...{ store, gates, catalog, readers, envoy, routes, search, load, tokens: identities.tokens },
     telemetry: createTelemetry(log, {
-      ...{ clock: systemClock, metrics, measured, errors, stories, traffic, refused, ...pools },
+      ...{ clock: systemClock, metrics, measured, errors, stories, traffic, refused: store.refused, ...pools },
     }),
     traceOf: tracing?.traceOf,
   });
@@ -111,6 +110,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const problems = await openProblems(settings, {
     ...{ number, figures, store, catalog, errors, refusedShare: requests.refusedShare, announce },
     ...{ clock: systemClock, admin: envoy.admin, servedAt, log: partsLog },
+    identities: () => ({ faulty: declared?.parts.faulty ?? new Map(), refused: identities.tokens?.refusals() ?? [] }),
   });
   lookForProblems = problems.lookNow;
   const ops = await startServiceOps(settings, {

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import type { EnvoyEndpoints, EnvoyClusters } from '../../../src/control/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
+import type { CheckIdentity } from '../../../src/core/identity.ts';
 import { openCatalog } from '../../../src/control/reconcilers/catalog.ts';
 import { openDeclaredAccounts } from '../../../src/programs/serve/declared-accounts.ts';
 import { databaseLocation } from '../../../src/books/databases/database-location.ts';
@@ -55,7 +56,12 @@ export interface TestReplicaOptions {
   /** Default: a new folder that is removed at the end. */
   readonly data?: string;
   /** It brings the accounts that objects declare into the database of this folder, which exists. */
-  readonly accounts?: { readonly data: string; readonly namespaces?: readonly string[] };
+  readonly accounts?: {
+    readonly data: string;
+    readonly namespaces?: readonly string[];
+    /** What is known of Identities before their first token. Default: nothing is wrong. */
+    readonly check?: CheckIdentity | undefined;
+  };
 }
 
 /** A replica as `weir serve` puts it together, on a stand-in for Envoy and without requests. */
@@ -77,7 +83,10 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     WEIR_ACCOUNT_NAMESPACES: (options.accounts?.namespaces ?? []).join(','),
   });
   const declared =
-    options.accounts && openDeclaredAccounts(settings, databaseLocation({ data: options.accounts.data }));
+    options.accounts &&
+    openDeclaredAccounts(settings, databaseLocation({ data: options.accounts.data }), async (identity) =>
+      options.accounts?.check?.(identity),
+    );
   const [out, unlisted] = [new Set<string>(), new Set<string>()];
   const ejected = new Map<string, readonly string[]>();
   const envoy: StandInEnvoy = { refused: new Map(), lagging: new Set(), endpoints: new Map(), isAway: false };
