@@ -183,7 +183,7 @@ describe('an identity', () => {
 });
 
 describe('the accounts of an identity', () => {
-  const at = '/identities?identity=search';
+  const at = '/identities?identity=identity_1';
 
   test('have what each subject spent, its budget and its last use, and lead to its row among the keys', async () => {
     const account = { identity: { id: 'identity_1', name: 'search', subject: 'ci/build' }, prefix: null };
@@ -192,7 +192,7 @@ describe('the accounts of an identity', () => {
       keyObject({ ...account, id: 'key_7', spent: '4.1', budget }),
       keyObject({ ...account, id: 'key_8', identity: { ...account.identity, subject: null } }),
     ];
-    showIdentities([{}], { answers: { 'GET /identities/search/accounts': list(data) }, at });
+    showIdentities([{}], { answers: { 'GET /identities/identity_1/accounts': list(data) }, at });
     const dialog = within(await screen.findByRole('dialog', { name: 'Accounts of search' }));
     const link = await dialog.findByRole('link', { name: 'ci/build' });
     expect(link).toHaveAttribute('href', '/keys?workspace=acme&search=key_7');

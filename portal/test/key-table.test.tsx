@@ -93,7 +93,7 @@ describe('the actions on a key', () => {
   });
 
   test.each([
-    ['an admin', adminSession, ['/identities?identity=search']],
+    ['an admin', adminSession, ['/identities?identity=identity_1']],
     ['an admin while identities are off', { ...adminSession, identities: false }, []],
     ['a viewer, who has no such page,', viewerSession, []],
   ])('stand beside the identity, which is a link for %s', (_, as, links) => {

@@ -45,6 +45,7 @@ export function IdentitiesPage() {
     await call(`/identities${path}`, { method, body });
     await client.invalidateQueries({ queryKey: ['identities'] });
   };
+  const named = identities.data?.data.find(({ id }) => id === identity);
   const mayChange = maySomewhere(session, 'identities:change');
   return (
     <Page
@@ -88,7 +89,9 @@ export function IdentitiesPage() {
           onConfirm={() => send('PATCH', `/${open.of.id}`, { status: statuses[open.kind] })}
         />
       )}
-      {identity !== undefined && <Accounts of={identity} onClose={() => select({ identity: undefined })} />}
+      {identity !== undefined && (
+        <Accounts of={identity} name={named?.name ?? identity} onClose={() => select({ identity: undefined })} />
+      )}
     </Page>
   );
 }
@@ -219,20 +222,27 @@ const accountColumns: readonly Column<KeyObject>[] = [
   lastUsedColumn,
 ];
 
+interface AccountsProps {
+  /** Id or name. */
+  readonly of: string;
+  readonly name: string;
+  readonly onClose: () => void;
+}
+
 /** What the subjects of an identity have spent. */
-function Accounts({ of, onClose }: { readonly of: string; readonly onClose: () => void }) {
+function Accounts({ of, name, onClose }: AccountsProps) {
   const accounts = useQuery({
     queryKey: ['identities', of, 'accounts'],
     queryFn: () => call<ListPage<KeyObject>>(`/identities/${encodeURIComponent(of)}/accounts`),
   });
   return (
-    <Dialog title={`Accounts of ${of}`} isOpen isWide onClose={onClose}>
+    <Dialog title={`Accounts of ${name}`} isOpen isWide onClose={onClose}>
       <Loaded query={accounts} lines={3}>
         {({ data }) =>
           data.length === 0 ? (
             <p className="muted">None yet. A subject has an account from its first request on.</p>
           ) : (
-            <Table label={`Accounts of ${of}`} columns={accountColumns} rows={data} rowKey={({ id }) => id} />
+            <Table label={`Accounts of ${name}`} columns={accountColumns} rows={data} rowKey={({ id }) => id} />
           )
         }
       </Loaded>

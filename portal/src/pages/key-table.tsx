@@ -99,7 +99,7 @@ function IdentityOf({ account }: { readonly account: KeyObject['identity'] }) {
   return (
     <span className="small muted">
       Identity{' '}
-      {isLink ? <Link href={withQuery('/identities', { identity: account.name })}>{account.name}</Link> : account.name}
+      {isLink ? <Link href={withQuery('/identities', { identity: account.id })}>{account.name}</Link> : account.name}
     </span>
   );
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 
-/** The object that declares a workspace or a key. Changes are refused here while the object manages it. */
+/** The object that declares a workspace, a key or an identity. Changes are refused here while the object manages it. */
 export function Declared({ by }: { readonly by: KeyObject['declared_by'] }) {
   if (by === null) return null;
   return (

@@ -32,8 +32,10 @@ describe('weir portal', () => {
     expect(text()).toContain('put a proxy with TLS in front of it');
     const token = readFileSync(join(data, 'admin-token'), 'utf8').trim();
     const headers = { authorization: `Bearer ${token}` };
-    const get = async (path: string) => fetch(`http://127.0.0.1:${portal.port}/api/v1/${path}`, { headers });
+    const get = async (path: string, { port } = portal) =>
+      fetch(`http://127.0.0.1:${port}/api/v1/${path}`, { headers });
     expect(await (await get('usage?by=day')).json()).toMatchObject({ data: [] });
+    expect(await (await get('session')).json()).toMatchObject({ identities: false });
     expect(await (await get('requests')).json()).toEqual({ data: [], next_cursor: null });
     const refused = await get('usage?from=2026-07-01T00:30:00Z');
     expect([refused.status, await refused.json()]).toEqual([
@@ -45,7 +47,9 @@ describe('weir portal', () => {
     await expect(get('usage')).rejects.toThrow('fetch failed');
     expect(text()).not.toContain(token);
     const loopback = notedProgramLog();
-    const own = await startPortal(readPortalSettings({ ...open, WEIR_ADMIN_HOST: '127.0.0.1' }), loopback.programLog);
+    const others = { WEIR_ADMIN_HOST: '127.0.0.1', WEIR_IDENTITIES: 'on' };
+    const own = await startPortal(readPortalSettings({ ...open, ...others }), loopback.programLog);
+    expect(await (await get('session', own)).json()).toMatchObject({ identities: true });
     await own.close();
     expect(loopback.text()).not.toContain('TLS');
   });
