@@ -1,4 +1,4 @@
-import { type Clock, type CancelTimer, every, waitFor } from '../../core/clock.ts';
+import { type Clock, type CancelTimer, waitFor } from '../../core/clock.ts';
 import type { Child } from './child.ts';
 
 /** A child that is started again whenever it ends by itself. */
@@ -133,36 +133,56 @@ interface WatchdogOptions {
 /** Every program may take this long to come up or to give its first answer, because a busy machine starts it slowly. */
 const startMs = 60_000;
 const periodMs = 1_000;
+/** A program that has just answered is asked again after this time, because each question wakes two idle programs. */
+const restMs = 3_000;
 
 /**
- * Watches whether a program answers, until the returned function is called. Silence is counted in steps of the watchdog's timer
- * and not by the clock: time in which the machine was suspended, or so busy that this process was late too, does not count
- * against the program.
+ * Watches whether a program answers, until the returned function is called. Silence begins with a question, and is counted in steps of
+ * the watchdog's timer and not by the clock: time in which the machine was suspended, or so busy that this process was late too, does
+ * not count against the program.
  */
 export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: WatchdogOptions): CancelTimer {
   const stepMs = Math.min(periodMs, silenceMs / 4);
   let timeoutMs = Math.max(startMs, silenceMs);
   let silentMs = 0;
   let isAsking = false;
+  let isOver = false;
+  let cancel: CancelTimer = () => undefined;
 
+  const after = (ms: number, run: () => void): void => {
+    cancel();
+    if (!isOver) cancel = clock.after(ms, run);
+  };
   const askOnce = async (): Promise<void> => {
     isAsking = true;
     const answered = await ask();
     isAsking = false;
-    if (answered) heard();
+    if (!answered) return;
+    countFrom();
+    after(Math.min(restMs, silenceMs / 4), look);
   };
-  const heard = (): void => {
+  const countFrom = (): void => {
     silentMs = 0;
     timeoutMs = silenceMs;
   };
-  void isUp.then(heard);
-  void askOnce();
-  const cancel = every(clock, stepMs, () => {
+  const look = (): void => {
+    after(stepMs, count);
+    if (!isAsking) void askOnce();
+  };
+  const count = (): void => {
     silentMs += stepMs;
-    if (silentMs >= timeoutMs) {
-      cancel();
-      onSilent();
-    } else if (!isAsking) void askOnce();
-  });
-  return cancel;
+    if (silentMs < timeoutMs) {
+      look();
+      return;
+    }
+    end();
+    onSilent();
+  };
+  const end = (): void => {
+    isOver = true;
+    cancel();
+  };
+  void isUp.then(countFrom);
+  look();
+  return end;
 }
