@@ -51,43 +51,41 @@ interface IntegerColumn {
   readonly column: 'smallint' | 'integer';
 }
 
+/** A text that shares a column with others, or that has a number. */
+const packed = { kind: 'text', stored: 'packed' } as const;
+
 /** A key is the path of the field in `SettledRequest`. The order is that of the public form; a new field goes to the end. */
 const table = {
   /** Our id of the request, unique: settlement is idempotent by it. */
   requestId: {
     name: 'request_id',
     shown: 'id',
-    kind: 'text',
-    stored: 'packed',
+    ...packed,
     example: 'chatcmpl-AZgx2mY3cQWm0v0l6m2sQw',
   },
   /** The caller's or Envoy's `x-request-id`, for correlation only. */
   correlationId: {
     name: 'correlation_id',
-    kind: 'text',
-    stored: 'packed',
+    ...packed,
     about: 'The `x-request-id` of the caller.',
   },
   workspaceId: {
     name: 'workspace_id',
     shown: 'workspace',
-    kind: 'text',
-    stored: 'packed',
+    ...packed,
     about: 'Name of the workspace.',
   },
   keyId: {
     name: 'key_id',
     shown: 'key',
-    kind: 'text',
-    stored: 'packed',
+    ...packed,
     about: 'Id of a key.',
     example: 'key_2c26b46b68ffc68ff99b',
   },
   modelId: {
     name: 'model_id',
     shown: 'model',
-    kind: 'text',
-    stored: 'packed',
+    ...packed,
     about: 'Id of a model.',
     example: 'qwen/qwen3-8b',
   },
@@ -95,9 +93,8 @@ const table = {
   routeId: {
     name: 'route_id',
     shown: 'route',
-    kind: 'text',
+    ...packed,
     optional: true,
-    stored: 'packed',
     about: 'Which route delivered; null when none did, and for members.',
   },
   surface: { name: 'surface', kind: 'name', names: surfaces, stored: { shift: 4, bits: 4 } },
@@ -123,18 +120,16 @@ const table = {
   /** The tags of the request, as `readTags` of `tags.ts` returns them. */
   tags: {
     name: 'tags',
-    kind: 'text',
+    ...packed,
     optional: true,
-    stored: 'packed',
     about: 'The tags of the request (`x-weir-tags`), with commas.',
     example: 'app=crawler,team=search',
   },
   /** The fault of the last failed attempt, if the request failed. `faultName` writes it. */
   fault: {
     name: 'fault',
-    kind: 'text',
+    ...packed,
     optional: true,
-    stored: 'packed',
     about:
       'What the last failed attempt met, if the request failed: the kind of the fault, and the HTTP status if there was one.',
     example: 'status 503',
@@ -142,9 +137,8 @@ const table = {
   /** The error of the caller, if the request failed. `failureName` writes it, `src/telemetry/core/ledger-story.ts` reads it. */
   failure: {
     name: 'failure',
-    kind: 'text',
+    ...packed,
     optional: true,
-    stored: 'packed',
     about:
       'The code of the error that the caller got, if the request failed; then why no route answered (`-`: not known), and the parts of the request that the error is about.',
     example: 'invalid_request bad-request',
@@ -152,9 +146,8 @@ const table = {
   /** The attempts of a request that failed. `src/telemetry/core/attempt-log.ts` writes and reads it. */
   attemptLog: {
     name: 'attempt_log',
-    kind: 'text',
+    ...packed,
     optional: true,
-    stored: 'packed',
     about:
       'The attempts of a request that failed, in the form of the ledger; null for members. `weir explain` and the story of the request show them.',
     example: '001 vllm-a 10.0.3.7:8000 2 - 15 status/500/other',
