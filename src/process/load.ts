@@ -1,6 +1,9 @@
+import { statSync } from 'node:fs';
+import { release } from 'node:os';
 import type { Load, LoadMeter } from '../core/load.ts';
+import { countsOpenFiles, openFilesFolder } from '../core/open-files.ts';
 import { type CollectGarbage, findCollector } from './collect-garbage.ts';
-import { openFilesShare } from './open-files.ts';
+import { openFilesLimit } from './machine.ts';
 import { keepLast } from './shortages.ts';
 
 export interface ProcessLoad extends LoadMeter {
@@ -53,6 +56,9 @@ const momentMs = 400;
 /** Longest time for which a queue is remembered. It is forgotten in half that time. */
 const maxQueueMs = 4_000;
 
+const countsFiles = countsOpenFiles(process.platform, release());
+const filesLimit = openFilesLimit();
+
 const processSources: LoadSources = {
   elapsed: () => performance.now(),
   ranMs: () => {
@@ -69,7 +75,7 @@ const processSources: LoadSources = {
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
   },
-  filesShare: openFilesShare,
+  filesShare: () => (countsFiles && filesLimit !== undefined ? statSync(openFilesFolder).size / filesLimit : 0),
   collectGarbage: createCollector(),
 };
 
