@@ -1,4 +1,5 @@
 import * as client from 'openid-client';
+import { z } from 'zod';
 import { isLoopback } from '../core/address.ts';
 import { dependencyFailure, type DependencyReport } from '../core/dependency-cause.ts';
 import { messageOf } from '../core/failure.ts';
@@ -32,13 +33,14 @@ interface OidcOptions {
 }
 
 /** State that the browser keeps during the sign-in. */
-export interface PendingSignIn {
-  readonly state: string;
-  readonly nonce: string;
-  readonly verifier: string;
+export const pendingSignIn = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
   /** Whether this is the second attempt, after the provider changed its keys. */
-  readonly isRepeated: boolean;
-}
+  isRepeated: z.boolean(),
+});
+export type PendingSignIn = Readonly<z.output<typeof pendingSignIn>>;
 
 /** A person that the provider has identified. */
 export interface Person {

@@ -41,7 +41,6 @@ import { oidcRoutes } from './routes/oidc.ts';
 import { requestRoutes } from './routes/requests.ts';
 import { serviceAccountRoutes } from './routes/service-accounts.ts';
 import { sessionRoutes } from './routes/session.ts';
-import { topRoutes } from './routes/top.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
 
@@ -145,7 +144,6 @@ const apiRoutes: readonly ((app: App, portal: Portal) => void)[] = [
   catalogRoutes,
   modelHistoryRoutes,
   problemRoutes,
-  topRoutes,
   auditRoutes,
 ];
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { problemSchema } from '../../control/core/problem.ts';
 import { liveBackendSchema, liveModelSchema, liveRouteSchema } from '../../control/core/live-catalog.ts';
 import { modelId, usd } from './values.ts';
 
@@ -59,3 +60,7 @@ export const backendList = z
   .object({ services: servicesAsked, data: z.array(backend), next_cursor: z.null() })
   .meta({ id: 'BackendList', description: 'All backends, once for each service.' });
 export type BackendListObject = z.infer<typeof backendList>;
+
+export const problemList = z
+  .object({ services: servicesAsked, data: z.array(problemSchema), next_cursor: z.null() })
+  .meta({ id: 'ProblemList', description: 'All current problems, the most urgent first; empty when there are none.' });

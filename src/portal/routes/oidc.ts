@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { type WorkspaceRole, workspaceRoles } from '../../books/core/rights.ts';
 import { beginSession, isOverTls } from '../authenticate.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type OidcFailure,
   OidcError,
   type OidcSignIn,
+  pendingSignIn,
   type PendingSignIn,
   type Person,
 } from '../oidc.ts';
@@ -18,13 +18,6 @@ export const signInPath = '/api/v1/oidc/sign-in';
 
 /** Time limit of a sign-in with the provider. */
 const pendingSeconds = 15 * 60;
-
-const pendingSchema = z.object({
-  state: z.string(),
-  nonce: z.string(),
-  verifier: z.string(),
-  isRepeated: z.boolean(),
-});
 
 /** Why a sign-in failed, for the sign-in page: `/?sign_in=…`. */
 type SignInFailure = OidcFailure | 'no-workspace';
@@ -137,7 +130,7 @@ function takePending(request: FastifyRequest, reply: FastifyReply): PendingSignI
   reply.clearCookie(cookieName(request), cookieOptions(request));
   if (text === undefined) return undefined;
   try {
-    return pendingSchema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
+    return pendingSignIn.parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
   } catch {
     return undefined;
   }

@@ -78,13 +78,12 @@ export function requestRoutes(app: App, portal: Portal): void {
       const found = await findVisible(portal, caller, id);
       if (found === undefined) throw refusal('request_not_found', { id });
       const { settled, story, matches } = found;
-      const names = await namesOf(store, settled === undefined ? [] : [settled.workspaceId]);
       return {
         request:
           settled === undefined
             ? null
             : {
-                ...shownRequest(settled, names(settled.workspaceId), caller),
+                ...shownRequest(settled, (await store.findWorkspace(settled.workspaceId)).name, caller),
                 key_name: (await store.keyNames([settled.keyId])).get(settled.keyId) ?? null,
               },
         story: story === undefined ? null : shownStory(story, caller),
@@ -133,13 +132,6 @@ async function findVisible({ store, services }: Portal, caller: Caller, id: stri
   const matches = stories.filter(({ workspace }) => isVisible(workspace));
   const [story] = matches;
   return story && { settled: await store.findRequest(story.id), story, matches };
-}
-
-/** Reads the names of workspaces, each once. */
-async function namesOf(store: PortalStore, ids: readonly string[]): Promise<(id: string) => string> {
-  const names = new Map<string, string>();
-  for (const id of new Set(ids)) names.set(id, (await store.findWorkspace(id)).name);
-  return (id) => names.get(id) ?? id;
 }
 
 /** The form of `weir usage --requests --json`. Only admins see the route. */
