@@ -21,6 +21,11 @@ const time = { unit: 'ms', read: gatewayTime, comparison: 'ratio' } as const;
 const compared: readonly Measure[] = [
   ...measures,
   { ...time, name: 'processor time per JSON answer', scenario: 'json' },
+  { ...time, name: 'processor time per JSON answer, one caller', scenario: 'json-one' },
+  {
+    ...{ name: 'first byte p50, JSON, one caller', unit: 'ms', scenario: 'json-one', comparison: 'ratio' },
+    read: (s) => s.firstByteP50Ms,
+  },
   { ...time, name: 'processor time per stream', scenario: 'streams' },
   { ...time, name: 'processor time per stream, one write', scenario: 'one-write' },
   { ...time, name: 'processor time per stream of lone chunks', scenario: 'alone-64' },
@@ -38,6 +43,7 @@ const pairs: readonly Pick<Comparison, 'before' | 'now'>[] = [
   { before: 'peer', now: 'weir' },
   { before: 'weir', now: 'sampled' },
   { before: 'weir', now: 'traced' },
+  { before: 'weir', now: 'token' },
 ];
 
 /** Every comparison for which both were measured. */

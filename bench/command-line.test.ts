@@ -27,6 +27,7 @@ test.each([
     ['--over-time', '--streams', '200', '--seconds', '20', '--pictures', 'out', '--json', 'out.json'],
     { kind: 'over-time', overTime: { streams: 200, seconds: 20 }, pictures: 'out', json: 'out.json' },
   ],
+  [['--tokens', '--quick', '--rounds', '9'], { kind: 'tokens', plan: { rounds: 9 } }],
   [['--help'], { kind: 'help' }],
 ])('%j is understood', (args, command) => {
   expect(readCommandLine(args)).toMatchObject(command);
@@ -43,6 +44,7 @@ test.each([
   [['--over-time', '--budget'], /--budget does not go with --over-time\./],
   [['--over-time', '--against', '../older', '--rounds', '2'], /--against and --rounds/],
   [['--idle', '--agents', '--json', 'out.json'], /--agents does not go with --idle\./],
+  [['--tokens', '--against', '../older'], /--tokens does not go with --against\./],
   [['--idle', '--json', 'out.json'], /--idle does not go with --json\./],
   [['--bars', '--only', 'jason'], /--only jason: expected one of lone-word, json, /],
   [['--only', 'json'], /--only goes with --bars\./],

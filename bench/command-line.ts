@@ -3,7 +3,7 @@ import { type Bar, bars } from './bars.ts';
 import { fullPlan, quickPlan, type BenchPlan } from './scenarios.ts';
 
 export interface BenchCommand {
-  readonly kind: 'measure' | 'bars' | 'agents' | 'idle' | 'budget' | 'over-time' | 'profile' | 'help';
+  readonly kind: 'measure' | 'bars' | 'agents' | 'idle' | 'budget' | 'over-time' | 'profile' | 'tokens' | 'help';
   readonly plan: BenchPlan;
   /** Where the figures go as JSON. */
   readonly json: string | undefined;
@@ -45,6 +45,7 @@ The figures, and how to read them, are described in docs/bench.md.
   --only NAME    with --bars: only this one; may be repeated
   --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
   --agents       measures prompts of agents: conversations of 20 KB to 2 MB that grow by a turn with each request
+  --tokens       measures a caller with a token beside one with a key, both of the same gateway (docs/identities.md)
   --idle         measures the memory and the processor time of all programs while no requests arrive
   --over-time    measures first bytes, delays of the event loop and memory, second by second, with slow streams open
   --streams N    with --over-time: slow streams that are open (default: 2000)
@@ -54,7 +55,7 @@ The figures, and how to read them, are described in docs/bench.md.
   --plain-only   measures plain Envoy alone
   --help`;
 
-const modes = ['profile', 'budget', 'bars', 'agents', 'idle', 'over-time'] as const;
+const modes = ['profile', 'budget', 'bars', 'agents', 'idle', 'over-time', 'tokens'] as const;
 /** The options that do not go with a mode, beside the other modes. */
 const refusedBeside = {
   profile: ['plain-only', 'against', 'tracing', 'peer'],
@@ -63,6 +64,7 @@ const refusedBeside = {
   agents: ['plain-only', 'tracing'],
   idle: ['plain-only', 'tracing', 'rounds', 'json'],
   'over-time': ['plain-only', 'tracing', 'against', 'peer', 'quick', 'rounds'],
+  tokens: ['plain-only', 'against', 'tracing', 'peer'],
   'plain-only': ['against', 'tracing', 'peer'],
 } as const;
 /** The options that go with some modes only. */
@@ -93,6 +95,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       agents: { type: 'boolean', default: false },
       idle: { type: 'boolean', default: false },
       'over-time': { type: 'boolean', default: false },
+      tokens: { type: 'boolean', default: false },
       streams: { type: 'string' },
       seconds: { type: 'string' },
       pictures: { type: 'string' },

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { findEnvoy } from '../src/programs/local/find-envoy.ts';
 import { type AnswerShape, shapePath } from './answers.ts';
-import { chatRequest, requestOfEngine } from './chat-request.ts';
+import { type ChatRequest, chatRequest, requestOfEngine } from './chat-request.ts';
 import type { BenchCommand } from './command-line.ts';
 import { startEngines } from './engine-processes.ts';
 import { type LoadPool, openLoadPool } from './load-pool.ts';
@@ -13,11 +13,15 @@ import { startPlainEnvoy } from './plain-envoy.ts';
 import { profileEnvironment } from './profile-run.ts';
 import { shapeOf, shapes } from './scenarios.ts';
 import { envoyConcurrency, type Target } from './target.ts';
+import { startTokenCaller } from './token-caller.ts';
 import { type Collector, startCollector, tracedTargets } from './tracing.ts';
 import { exactModelId, modelId, tokenizersFolder, writeExactModel, writeManifests } from './weir-manifests.ts';
 import { startWeir, type WeirProcess } from './weir-process.ts';
 
-export type WeirTarget = Target & Pick<WeirProcess, 'stop' | 'metrics' | 'startMs'>;
+export type WeirTarget = Omit<Target, 'request'> &
+  Pick<WeirProcess, 'stop' | 'metrics' | 'startMs'> & {
+    readonly request: (...given: readonly [...Parameters<Target['request']>, key?: string]) => ChatRequest;
+  };
 
 /** All that a measurement needs: load, engines, and the gateways in the order in which a round takes them. */
 export interface Gateways {
@@ -78,7 +82,17 @@ export async function startGateways(command: BenchCommand, options: StartOptions
     // All slow streams come from one address.
     ...(command.kind === 'over-time' && { WEIR_CONNECTIONS_PER_ADDRESS: '0' }),
   };
-  const weir = command.withWeir ? await startWeirTarget({ ...common, name: 'weir', root, env }) : undefined;
+  const caller = command.kind === 'tokens' ? await startTokenCaller(folder) : undefined;
+  if (caller !== undefined) onClose(caller.stop);
+  const own = {
+    ...common,
+    name: 'weir',
+    root,
+    env: { ...env, ...caller?.environment },
+    issuer: caller?.issuer,
+  } as const;
+  const weir = command.withWeir ? await startWeirTarget(own) : undefined;
+  const withToken = weir && caller && tokenTarget(weir, caller.token);
   const traced: Target[] = [];
   const collector = command.withTracing ? await startCollector() : undefined;
   if (collector !== undefined) {
@@ -101,7 +115,16 @@ export async function startGateways(command: BenchCommand, options: StartOptions
   return {
     ...{ envoy, enginePort: engines.port, pool, plain, weir, collector, benchPids },
     direct: passthrough('direct', engines.port),
-    targets: [plain, peer, before, weir, ...traced].filter((one) => one !== undefined),
+    targets: [plain, peer, before, weir, withToken, ...traced].filter((one) => one !== undefined),
+  };
+}
+
+/** The same gateway with the same requests, of another caller. */
+function tokenTarget(weir: WeirTarget, token: string): Target {
+  return {
+    ...weir,
+    name: 'token',
+    request: (shape, stream, prompt) => weir.request(shape, stream, prompt, token),
   };
 }
 
@@ -129,6 +152,7 @@ interface WeirTargetOptions extends StartOptions {
   /** The answers that it has models for. */
   readonly shapes: readonly AnswerShape[];
   readonly env: Readonly<Record<string, string>>;
+  readonly issuer?: string | undefined;
 }
 
 async function startWeirTarget(options: WeirTargetOptions): Promise<WeirTarget> {
@@ -137,15 +161,16 @@ async function startWeirTarget(options: WeirTargetOptions): Promise<WeirTarget> 
   await writeManifests(manifests, enginePort, options.shapes);
   report(`starting Weir${name === 'before' ? ` of ${options.root}` : name === 'weir' ? '' : `, ${name}`}`);
   const env = { WEIR_RESPONSES: 'stateless', WEIR_TOKENIZERS: tokenizersFolder, ...options.env };
-  const weir = await startWeir({ root: options.root, envoy, manifests, data: join(folder, 'data'), env });
+  const { root: checkout, issuer } = options;
+  const weir = await startWeir({ root: checkout, envoy, manifests, data: join(folder, 'data'), env, issuer });
   onClose(weir.stop);
   report(`Weir was ready after ${(weir.startMs / 1000).toFixed(1)} s`);
   return {
     ...{ name, pid: weir.pid, benchPids, stop: weir.stop, metrics: weir.metrics, startMs: weir.startMs },
     address: { host: weir.baseUrl.hostname, port: Number(weir.baseUrl.port) },
-    request: (shape, stream, prompt) =>
+    request: (shape, stream, prompt, key = weir.key) =>
       chatRequest({
-        ...{ path: weir.baseUrl.pathname.replace(/\/$/, ''), stream, key: weir.key, prompt },
+        ...{ path: weir.baseUrl.pathname.replace(/\/$/, ''), stream, key, prompt },
         model: prompt?.exact === true ? exactModelId(shape) : modelId(shape),
       }),
     serveExact: async () => {

@@ -9,17 +9,18 @@ import { startBarePath } from './bare-path.ts';
 import { measureBudget } from './budget.ts';
 import { budgetText } from './budget-text.ts';
 import { chatRequest } from './chat-request.ts';
+import { comparisonsOf } from './changes.ts';
 import { readCommandLine, usage, type BenchCommand } from './command-line.ts';
 import { type Gateways, profilesIn, startGateways } from './gateways.ts';
 import { idleText, measureIdle } from './idle.ts';
 import type { LinePicture } from './line-picture.ts';
-import { failuresOf, measure, warmUp, type Measurement } from './measure.ts';
+import { failuresOf, measure, runRounds, warmUp, type Measurement } from './measure.ts';
 import { measureBars, runExact, runLarge } from './measure-bars.ts';
 import { measureOverTime } from './over-time.ts';
 import { memoryPicture, tailsPicture } from './over-time-lines.ts';
 import { overTimeText } from './over-time-text.ts';
 import { type ProfiledLoad, readProfiles, runProfiledLoad } from './profile-run.ts';
-import { held, type Scenario } from './scenarios.ts';
+import { held, type Scenario, tokenScenarios } from './scenarios.ts';
 import { comparisonTable, costTable, figureTable, memoryTable, profileText } from './table.ts';
 import type { Target } from './target.ts';
 import { modelId, writeModel } from './weir-manifests.ts';
@@ -83,6 +84,18 @@ async function agents({ command, gateways: { pool, targets } }: Run): Promise<vo
   failIfAny(failuresOf(samples));
 }
 
+async function tokens({ command, gateways: { pool, targets } }: Run): Promise<void> {
+  const { plan } = command;
+  const both = targets.filter(({ name }) => name === 'weir' || name === 'token');
+  report('warm-up');
+  for (const target of both) await warmUp(pool, target, plan);
+  const samples = await runRounds({ pool, targets: both, scenarios: tokenScenarios, rounds: plan.rounds, report });
+  for (const { changes, ...pair } of comparisonsOf(samples))
+    print(comparisonTable({ ...pair, changes: changes.filter(({ compared }) => compared !== undefined) }));
+  await writeJson(command, { machine: machine(), samples });
+  failIfAny(failuresOf(samples));
+}
+
 async function measureEachBar({ command, gateways: { pool, targets, weir } }: Run): Promise<void> {
   const { plan, bars: chosen, pictures } = command;
   const starts = weir === undefined ? [] : [{ target: weir.name, seconds: weir.startMs / 1_000 }];
@@ -121,7 +134,7 @@ async function measureAll({ command, gateways }: Run): Promise<void> {
 }
 
 const kinds: Readonly<Record<Exclude<BenchCommand['kind'], 'help'>, (run: Run) => Promise<void>>> = {
-  ...{ profile, budget, agents, bars: measureEachBar, 'over-time': overTime, measure: measureAll },
+  ...{ profile, budget, agents, tokens, bars: measureEachBar, 'over-time': overTime, measure: measureAll },
   idle: async ({ command, gateways }) => print(idleText(await measureIdle(gateways.targets, command.plan.idle))),
 };
 

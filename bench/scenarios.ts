@@ -170,3 +170,9 @@ export const fullPlan: BenchPlan = {
   idle: { settleMs: 90_000, countedMs: 30_000 },
   scenarios: scenariosOf({ closedSeconds: 4, aloneSeconds: 3, openSeconds: 6 }),
 };
+
+/** In which a caller with a token is compared with one with a key: many short rounds, so that both have the same moments of the machine. */
+export const tokenScenarios: readonly Scenario[] = [
+  ...quickPlan.scenarios.filter(({ name }) => name === 'json'),
+  { ...oneCaller, seconds: 1 },
+];

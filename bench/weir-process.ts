@@ -12,6 +12,8 @@ export interface WeirOptions {
   readonly data: string;
   /** Added to the environment of the service and everything it starts. */
   readonly env?: Readonly<Record<string, string>>;
+  /** An issuer whose tokens it takes, all of them. */
+  readonly issuer?: string | undefined;
   /** Services behind its Envoy, and the servers that they share. Default: one, on SQLite and memory. */
   readonly replicas?: {
     readonly count: number;
@@ -41,7 +43,7 @@ const run = promisify(execFile);
  * default, everything on. Throws with the last lines it printed when there is no `ready` line in a minute.
  */
 export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
-  const { root, envoy, manifests, data, env = {}, replicas } = options;
+  const { root, envoy, manifests, data, env = {}, replicas, issuer } = options;
   const command = join(root, 'bin', 'weir.mjs');
   const beganAt = performance.now();
   const environment = { ...process.env, ENVOY_PATH: envoy, ...replicas?.stores };
@@ -74,7 +76,7 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
     return {
       baseUrl,
       pid: child.pid ?? 0,
-      key: await createKey(command, accounts),
+      key: await createKey(command, accounts, issuer),
       portal: addressIn(printed, 'portal'),
       metrics: addressIn(printed, 'ops'),
       startMs,
@@ -97,11 +99,15 @@ interface Accounts {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A key as an operator makes one, beside the running service. */
-async function createKey(command: string, accounts: Accounts): Promise<string> {
+/** A key as an operator makes one, beside the running service; and an identity of an issuer, with the same limits. */
+async function createKey(command: string, accounts: Accounts, issuer: string | undefined): Promise<string> {
   const workspace = 'bench';
   const roomy = ['--rate', '1000000', '--burst', '1000000'];
   await weir(command, ['workspace', 'create', workspace, '--credit', '1000000', '--max-in-flight', '100000'], accounts);
+  if (issuer !== undefined) {
+    const rules = ['--issuer', issuer, '--audience', 'weir', '--match', 'claims.sub != ""', '--workspace', workspace];
+    await weir(command, ['identity', 'create', workspace, ...rules, ...roomy], accounts);
+  }
   const made = await weir(command, ['key', 'create', '--workspace', workspace, ...roomy], accounts);
   if (typeof made !== 'object' || made === null || !('key' in made) || typeof made.key !== 'string') {
     throw new Error('`weir key create --json` printed no key');

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { type Clock, within } from '../../core/clock.ts';
 import { Failure } from '../../core/failure.ts';
 import {
@@ -67,9 +67,9 @@ interface Sent {
 export function createTokens(options: TokensOptions): Tokens {
   const { clock } = options;
   /** Names tokens in memory, so that a dump of it has no digest that could be compared with others. */
-  const secret = randomBytes(32);
-  const nameOf = ({ kind, text }: Sent): string =>
-    createHmac('sha256', secret).update(`${kind} ${text}`).digest('base64');
+  const secret = randomBytes(32).toString('base64');
+  // In one call, which takes a third of the time of `createHmac`. Nobody sees the digest, so nobody can extend it.
+  const nameOf = ({ kind, text }: Sent): string => hash('sha256', `${secret} ${kind} ${text}`, 'base64');
   const remembered = new Map<string, Remembered>();
   /** What is being found out about a token, for all requests that wait for it. */
   const pending = new Map<string, Promise<TokenCaller>>();
