@@ -23,7 +23,7 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
     identities: first,
     isAway: false,
     isKnown: true as boolean | 'away',
-    accountsDown: false,
+    accountsDown: false as boolean | 'silent',
     [trouble]: true,
   };
   const calls = { lists: 0, issuer: 0, reviews: 0 };
@@ -33,6 +33,7 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
     clock,
     identities: async () => {
       calls.lists += 1;
+      if (state.accountsDown === 'silent') await new Promise(() => undefined);
       if (state.accountsDown) throw new Error('the database is down');
       return state.identities;
     },
@@ -153,6 +154,27 @@ describe('a change of the identities', () => {
     clock.advance(1);
     await expect(find(token)).resolves.toBeUndefined();
     expect(calls.lists).toBe(2);
+  });
+
+  it('counts for a token that is remembered and has not been seen for a while', async () => {
+    const { clock, find, tokenOf, state } = open();
+    const token = await tokenOf();
+    await find(token);
+    state.identities = [identity({ match: ['claims.sub == "another"'] })];
+    clock.advance(60_000);
+    await expect(find(token)).resolves.toBeUndefined();
+  });
+
+  it('is waited for by a token that is remembered for a second, once, while the accounts are silent', async () => {
+    const { clock, tokens, find, tokenOf, state } = open();
+    const token = await tokenOf();
+    await find(token);
+    state.accountsDown = 'silent';
+    clock.advance(60_000);
+    const waiting = find(token);
+    clock.advance(1_000);
+    await expect(waiting).resolves.toBeDefined();
+    expect(tokens.find(token)).not.toBeInstanceOf(Promise);
   });
 
   it('leaves out an identity whose rules cannot be read here', async () => {

@@ -39,8 +39,10 @@ export interface TokensOptions {
 
 /** Tokens that are remembered at once, some 300 bytes each. */
 const maxRemembered = 10_000;
-/** How old the list of identities can be that a token is compared with. */
+/** How old the list of identities can be before it is read again. */
 const maxListAgeMs = 500;
+/** A change of an identity counts within this time. A remembered token that comes after a quiet time waits for a younger list. */
+const maxOldListMs = 1_000;
 /** How long a token waits for a younger list, while there is an older one. */
 const maxListWaitMs = 1_000;
 /** How long a review of a token counts. */
@@ -141,6 +143,10 @@ export function createTokens(options: TokensOptions): Tokens {
   function find(sent: Sent): TokenCaller | Promise<TokenCaller | undefined> {
     list.refresh();
     const name = nameOf(sent);
+    return list.isOld() && remembered.has(name) ? list.wait().then(() => judge(sent, name)) : judge(sent, name);
+  }
+
+  function judge(sent: Sent, name: string): TokenCaller | Promise<TokenCaller | undefined> {
     const known = remembered.get(name);
     if (known === undefined || known.until <= clock.now()) return reported(name, () => verify(sent, name));
     if (!known.isBound || clock.elapsed() - known.reviewedAt < maxReviewAgeMs) return known.caller;
@@ -186,19 +192,26 @@ function compiledOrLeft(identity: Identity): readonly CompiledIdentity[] {
   }
 }
 
-/** The identities, compiled. They are read again while tokens arrive. A token that is remembered does not wait for it. */
+/** The identities, compiled. They are read again while tokens arrive. */
 function createList({ identities, clock }: TokensOptions, onChange: () => void) {
   let compiled: readonly CompiledIdentity[] | undefined;
   let version = 0;
   let text = '';
   let askedAt = -Infinity;
+  /** When the reading began that the list is of. */
+  let readAt = -Infinity;
+  /** The accounts did not answer the last time, or not in time. */
+  let isAway = false;
   let reading: Promise<void> | undefined;
   let failure: unknown;
 
   async function read(): Promise<void> {
-    askedAt = clock.elapsed();
+    const began = clock.elapsed();
+    askedAt = began;
     try {
       const found = await identities();
+      readAt = began;
+      isAway = false;
       const now = JSON.stringify(found, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
       if (now === text) return;
       compiled = found.flatMap(compiledOrLeft);
@@ -208,6 +221,7 @@ function createList({ identities, clock }: TokensOptions, onChange: () => void) 
     } catch (error) {
       // A list that is known stays.
       failure = error;
+      isAway = true;
     } finally {
       reading = undefined;
     }
@@ -217,12 +231,22 @@ function createList({ identities, clock }: TokensOptions, onChange: () => void) 
     if (reading === undefined && clock.elapsed() - askedAt >= maxListAgeMs) reading = read();
   }
 
+  async function wait(): Promise<void> {
+    const awaited = reading;
+    if (awaited === undefined) return;
+    await within(maxListWaitMs, clock, awaited);
+    if (reading === awaited) isAway = true;
+  }
+
   return {
     refresh,
+    wait,
+    /** Whether a younger list is on its way that is worth waiting for. */
+    isOld: () => reading !== undefined && !isAway && clock.elapsed() - readAt >= maxOldListMs,
     version: () => version,
     current: async () => {
       // A token that was not seen before may be that of a new identity.
-      if (reading !== undefined) await (compiled === undefined ? reading : within(maxListWaitMs, clock, reading));
+      await (compiled === undefined ? reading : wait());
       if (compiled === undefined) throw failure;
       return { compiled, version };
     },
