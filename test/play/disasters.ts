@@ -4,6 +4,7 @@ import { metricIn } from '../support/metric-in.ts';
 import type { TestValkey } from '../support/valkey.ts';
 import type { Gateways } from './gateways.ts';
 import type { PlayedEngine } from './played-engine.ts';
+import type { PlayedIssuer } from './played-issuer.ts';
 import type { PlayedSearch } from './played-search.ts';
 
 /** The processes that a plan is played on. */
@@ -11,6 +12,8 @@ export interface Surroundings {
   readonly gateways: Gateways;
   readonly engines: readonly PlayedEngine[];
   readonly search: PlayedSearch;
+  /** Absent: the plan has no identities. */
+  readonly issuer?: PlayedIssuer;
   /** Has the database away. Resolves with what brings it back. */
   readonly takeDatabase: () => Promise<() => Promise<void>>;
   /** Absent: limits are in memory. */

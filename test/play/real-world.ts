@@ -14,6 +14,7 @@ import { earlierAnswer } from '../simulation/earlier-answer.ts';
 import { mannersOf } from '../simulation/engines.ts';
 import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from '../simulation/events.ts';
 import { createRoundLog, roundOf, type RoundLog } from '../simulation/heard-rounds.ts';
+import { createIssuer } from '../simulation/issuer.ts';
 import { createOperator } from '../simulation/operator.ts';
 import { createProgram } from '../simulation/program.ts';
 import { listIn } from '../simulation/received-choice.ts';
@@ -95,7 +96,8 @@ export async function startRealWorld(
   given: WorldPlan,
   surroundings: Surroundings & { readonly location: DatabaseLocation },
 ): Promise<RealWorld> {
-  const { gateways, engines, search, location } = surroundings;
+  const { gateways, engines, search, issuer, location } = surroundings;
+  const issuerName = issuer?.name ?? 'https://issuer.test';
   const time = createRealTime();
   const { scheduler } = time;
   const startsAt = Date.now();
@@ -104,7 +106,10 @@ export async function startRealWorld(
   const operator = createOperator({
     ...{ plan: { ...given, startsAt }, scheduler, disk: { files: thisMachine.files }, isLocked: () => false },
     store: { location, observer, machineFor: () => ({ sqlite, postgres }) },
+    issuer: issuerName,
   });
+  const tokens = createIssuer(issuerName, { seed: given.seed, startsAt, now: Date.now });
+  issuer?.publish(tokens.documentAt);
   let areAccountsMade = false;
   const making = operator.open().then(operator.createAccounts);
   void making.catch(() => undefined).finally(() => (areAccountsMade = true));
@@ -138,7 +143,7 @@ export async function startRealWorld(
     if (key === undefined) throw new Error(`there is no key ${event.key}`);
     const origin = gateways.origins[event.service % gateways.origins.length] ?? '';
     const made = call(event, {
-      ...{ scheduler, program: callers, key: keyTextOf(event, key) },
+      ...{ scheduler, program: callers, key: keyTextOf(event, key, tokens) },
       earlier: event.search?.follows === true ? earlierAnswer(calls, event) : undefined,
       handle: (exchange) => void sendExchange(exchange, { origin, agent, cut: () => made.breakOff() }),
       onEnd: (ended) => scheduler.log.write(`r${event.id} ${ended.end()} ${ended.status() ?? '-'}`),
@@ -196,6 +201,7 @@ export async function startRealWorld(
       case 'expiry':
       case 'rotate':
       case 'workspace-status':
+      case 'payer':
         await here;
         return operator.operate(event);
       case 'kill':
@@ -212,6 +218,9 @@ export async function startRealWorld(
       case 'partition':
       case 'valkey':
         return fault(event);
+      case 'issuer':
+        if (event.change === 'rotates') tokens.rotate();
+        return;
       case 'cluster':
         throw new Error('a real cluster has a suite of its own');
     }
@@ -262,7 +271,9 @@ export async function startRealWorld(
       return continued.has(number);
     },
     ...{ keys: operator.keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
-    ...{ changes: operator.changes, balanceChanges: operator.balanceChanges },
+    ...{ changes: operator.changes, balanceChanges: operator.balanceChanges, issuerSpells: [] },
+    ...{ budgetChanges: operator.budgetChanges, payerChanges: operator.payerChanges },
+    learnAccounts: operator.learnAccounts,
     ...{ mutations: operator.mutations, corrections: operator.corrections, faults: [], promised },
     noteLeftovers: (now) => {
       listen();

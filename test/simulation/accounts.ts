@@ -9,6 +9,9 @@ export const workspaces = [
   { credit: rich, maxInFlight: 64 },
   { credit: 4_000_000_000n, maxInFlight: 64 },
   { credit: rich, maxInFlight: 4 },
+  // Of identities alone: no operator stops them.
+  { credit: rich, maxInFlight: 64 },
+  { credit: rich, maxInFlight: 64 },
 ] as const;
 
 /** About one answer. */
@@ -22,8 +25,8 @@ export interface KeyPlan extends RateLimit {
 
 const usual = { rate: 50, burst: 100 };
 
-/** The keys of a world, by their numbers. No one has made the key `unknownKey`. */
-export const keyPlans: readonly KeyPlan[] = [
+/** The keys of a world that have a text, by their numbers. No one has made the key `unknownKey`. */
+const textKeys: readonly KeyPlan[] = [
   { ...usual, workspace: 0 },
   { ...usual, workspace: 0, budget: { limit: tight, period: 'day' } },
   { ...usual, workspace: 1 },
@@ -41,6 +44,73 @@ export const keyPlans: readonly KeyPlan[] = [
   { ...usual, workspace: 0 },
   { ...usual, workspace: 1, budget: { limit: tight, period: 'week' } },
 ];
+
+/** An identity, as a world begins with it. A token that has its name as `app` is of this identity. */
+export interface IdentityPlan extends Omit<KeyPlan, 'workspace'> {
+  readonly name: string;
+  readonly each: 'identity' | 'subject';
+  /** `claim`: the workspace that the token names. */
+  readonly payer: number | 'claim';
+  readonly accounts: readonly { readonly workspace: number; readonly subject?: string }[];
+  /** The claims that it makes tags of, by tag. Some are of names that the header has as well. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+const ofSubjects = (a: number, b: number) => [
+  { workspace: a, subject: 'a' },
+  { workspace: b, subject: 'b' },
+];
+const dayBudget = { limit: tight, period: 'day' } as const;
+export const identityPlans: readonly IdentityPlan[] = [
+  {
+    ...{ ...usual, name: 'whole', each: 'identity', payer: 1, accounts: [{ workspace: 1 }] },
+    ...{ budget: dayBudget, tags: { of: 'tag' } },
+  },
+  {
+    ...{ ...usual, name: 'each', each: 'subject', payer: 'claim', accounts: ofSubjects(1, 0) },
+    ...{ budget: dayBudget, tags: { shard: 'sub', app: 'tag' } },
+  },
+  { name: 'slow', each: 'identity', payer: 0, accounts: [{ workspace: 0 }], rate: 4, burst: 8, tags: {} },
+  // Its payer changes: it has an account in each of the two.
+  {
+    ...{ ...usual, name: 'moving', each: 'identity', payer: 4, tags: {} },
+    accounts: [{ workspace: 4 }, { workspace: 5 }],
+  },
+  { ...usual, name: 'leaving', each: 'subject', payer: 4, accounts: ofSubjects(4, 4), tags: { of: 'tag' } },
+];
+
+/** An account of an identity: a key without a text. Their numbers are after those of the others. */
+export interface AccountPlan {
+  readonly identity: IdentityPlan;
+  readonly workspace: number;
+  readonly subject?: string;
+}
+const accountPlans = identityPlans.flatMap((identity) =>
+  identity.accounts.map((account): AccountPlan => ({ identity, ...account })),
+);
+
+/** The keys of a world by their numbers, with the accounts of its identities. */
+export const keyPlans: readonly KeyPlan[] = [
+  ...textKeys,
+  ...accountPlans.map(({ identity, workspace }) => ({ ...identity, workspace })),
+];
+export const accountOf = (key: number): AccountPlan | undefined => accountPlans[key - textKeys.length];
+
+/** What stops together with a key, itself included: all accounts of its identity. The first one stands for the identity. */
+export function togetherWith(key: number): readonly [first: number, ...number[]] {
+  const { identity } = accountOf(key) ?? {};
+  const [first = key, ...others] = [...keyPlans.keys()].filter(
+    (number) => identity !== undefined && accountOf(number)?.identity === identity,
+  );
+  return [first, ...others];
+}
+
+const numberOf = (name: string): number =>
+  textKeys.length + accountPlans.findIndex(({ identity }) => identity.name === name);
+export const [wholeAccount, eachAccount, slowAccount] = [numberOf('whole'), numberOf('each'), numberOf('slow')];
+export const [movingAccount, leavingAccount] = [numberOf('moving'), numberOf('leaving')];
+/** Accounts that requests are drawn for. */
+export const tokenKeys = [wholeAccount, eachAccount, eachAccount + 1, slowAccount, movingAccount] as const;
 
 /** What is promised: docs/accounts.md. */
 export const promised: Promised = { graceMs: 30 * 60_000, keyPlans, workspaces };

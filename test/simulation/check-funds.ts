@@ -9,10 +9,16 @@ export async function fundsFaults(
   { keys, plan, scheduler, services }: Pick<World, 'keys' | 'plan' | 'scheduler' | 'services'>,
   queries: OpenDatabase['queries'],
 ): Promise<readonly string[]> {
-  const hashes = keys.map(({ text }) => hashKey(text));
-  const found = await findCredentials(queries, hashes, plan.startsAt + Math.floor(scheduler.now()));
+  // A service that looked for an account before its first request would remember that there is none.
+  const opened = [...keys.entries()].filter(([, { id }]) => id !== '');
+  const hashes = opened.map(([number, { text, hash }]) => [number, hash ?? hashKey(text)] as const);
+  const found = await findCredentials(
+    queries,
+    hashes.map(([, hash]) => hash),
+    plan.startsAt + Math.floor(scheduler.now()),
+  );
   return services.flatMap((service) =>
-    hashes.flatMap((hash, number) => {
+    hashes.flatMap(([number, hash]) => {
       const known = service?.store()?.findCredential(hash);
       // It is being read anew.
       if (known instanceof Promise) known.catch(() => undefined);

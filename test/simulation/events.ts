@@ -23,13 +23,17 @@ export interface SearchWish {
   readonly follows: boolean;
 }
 
+/** For what a token lets nobody in. `team`: it names a workspace that nobody has made. */
+export const tokenFlaws = ['audience', 'issuer', 'app', 'team', 'tag', 'signature', 'unknown-key', 'unsigned'] as const;
+export type TokenFlaw = (typeof tokenFlaws)[number];
+
 /** One request of a caller, and the behaviour of the engines that it meets. */
 export interface RequestEvent {
   readonly kind: 'request';
   readonly at: number;
   /** Unique in its world. */
   readonly id: number;
-  /** Number of the key. */
+  /** Number of the key, or of the account of an identity. A status of an account is that of its identity. */
   readonly key: number;
   readonly service: number;
   readonly surface: Surface;
@@ -46,6 +50,8 @@ export interface RequestEvent {
   readonly search: SearchWish | undefined;
   /** The form in which a response shows the reasoning. */
   readonly trace: 'plain' | 'summary' | 'sealed' | undefined;
+  /** Of a request with a token. Absent: a good one, that lives for some minutes. `endsAt`: the moment of the world that it has as its end. */
+  readonly token?: { readonly endsAt?: number; readonly flaw?: TokenFlaw } | undefined;
   /** The caller leaves so long after its request. */
   readonly leavesAfterMs: number | undefined;
   /** The body arrives for so long. `stalls`: it never arrives whole. */
@@ -85,7 +91,15 @@ export type AccountEvent =
       readonly at: number;
       readonly workspace: number;
       readonly status: 'active' | 'suspended';
-    };
+    }
+  /** Another workspace pays for an identity. */
+  | { readonly kind: 'payer'; readonly at: number; readonly key: number; readonly workspace: number };
+
+/** Of the issuer of tokens. `rotates`: it publishes a further key, and signs with it at once. */
+export type IssuerEvent =
+  | { readonly kind: 'issuer'; readonly at: number; readonly change: 'rotates' }
+  | { readonly kind: 'issuer'; readonly at: number; readonly change: IssuerTrouble; readonly forMs: number };
+export type IssuerTrouble = 'dead' | 'silent';
 
 export type OperatorEvent =
   | AccountEvent
@@ -149,7 +163,7 @@ export type FaultEvent =
       readonly forMs: number;
     };
 
-export type WorldEvent = RequestEvent | OperatorEvent | FaultEvent | ClusterEvent;
+export type WorldEvent = RequestEvent | OperatorEvent | FaultEvent | IssuerEvent | ClusterEvent;
 
 /** A world, and everything that happens in it from outside. The same plan gives the same log. */
 export interface WorldPlan {
@@ -172,6 +186,8 @@ export interface WorldPlan {
   readonly backends?: BackendsLike;
   /** How long rows are kept. Absent: longer than the world lasts. */
   readonly retentionHours?: number;
+  /** Whether there are identities. Absent: there are not. */
+  readonly identities?: boolean;
   /** Absent: the services follow no cluster. */
   readonly cluster?: ClusterPlan;
   readonly events: readonly WorldEvent[];

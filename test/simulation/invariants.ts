@@ -4,12 +4,14 @@ import { listRequests } from '../../src/books/ledger/list-requests.ts';
 import { verifyLedger } from '../../src/books/ledger/verify-ledger.ts';
 import type { JsonObject } from '../programmable-engine/json-value.ts';
 import type { Call } from './caller.ts';
+import { accountOf } from './accounts.ts';
 import { billFaults } from './check-bill.ts';
 import { differenceOf, isContinuedAlone } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
 import { writtenTokens } from './check-delivered.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { catalogsInForce, type MadeCatalog } from './check-catalog.ts';
+import { isIssuerAway, payerFaults } from './check-identities.ts';
 import { fundsFaults } from './check-funds.ts';
 import { healedMs, mustRefuse, stopDelayMs } from './check-stopped.ts';
 import { toldFaults } from './check-told.ts';
@@ -171,6 +173,8 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
     const status = call.status() ?? 0;
     const isFailure = status >= 500 || answer?.end === 'error' || call.end() === 'broken';
     if (answer?.end === 'error' && mayNotContinue(call.event)) return;
+    // An issuer that was never read says nothing about its tokens.
+    if (accountOf(call.event.key) !== undefined && isIssuerAway(world, call.startedAt, call.endedAt())) return;
     if (
       isFailure &&
       couldBeServed(call.event, {
@@ -198,6 +202,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
     try {
       const since = how === 'all' ? 0 : world.plan.startsAt + scheduler.now() - newRowsMs;
       rows = await listRequests(database.queries, { since }, 100_000);
+      await world.learnAccounts(database.queries);
       books = how === 'all' ? await verifyLedger(database.queries) : undefined;
       funds = how === 'all' && isQuiet() ? await fundsFaults(world, database.queries) : [];
     } catch {
@@ -287,6 +292,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
       factors: inForce(call).map(({ factor }) => factor),
     });
     for (const fault of faults) violate('bill', fault, event.id);
+    for (const fault of payerFaults(row, call, world)) violate('payer', fault, event.id);
   }
 
   let byNumber = new Map<number, Call>();
@@ -324,6 +330,12 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
     const removed = world.plan.retentionHours === undefined ? [] : rowsOfLedger.keys();
     const known = new Set([...removed, ...rows.map(({ requestId }) => requestId)]);
     for (const [id, { event }] of told) if (!known.has(id)) violate('money', 'told a cost, and has no row', event.id);
+    const ofIdentities = database.queries
+      .selectFrom('keys')
+      .select(['hash', 'name'])
+      .where('identity_id', 'is not', null);
+    for (const { hash, name } of await ofIdentities.execute())
+      if (world.keys.every((key) => key.hash !== hash)) violate('rest', `${name} is an account that nobody is`);
     const { entries } = await database.queries
       .selectFrom('audit')
       .select((row) => row.fn.countAll<bigint>().as('entries'))

@@ -318,6 +318,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
       ...rarePlaces(rare, chance),
       ...cluster,
     },
+    ...(rare.has('identities') ? { identities: true } : {}),
     ...{ valkey: services > 1 || chance() < 0.3, responses },
     searchProvider: chance() < 0.75 ? 'none' : one(searchTroubles, chance),
     events: events.toSorted((first, second) => first.at - second.at),

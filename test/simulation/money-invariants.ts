@@ -2,10 +2,11 @@ import type { BudgetPeriod } from '../../src/core/account.ts';
 import type { Money } from '../../src/core/money.ts';
 import type { SettledRequest } from '../../src/core/settled-request.ts';
 import { periodStart } from '../../src/books/core/budget-period.ts';
-import { tagBudgets, tagsOf } from './accounts.ts';
+import { tagBudgets, tagsOf, togetherWith } from './accounts.ts';
 import type { Call } from './caller.ts';
 import { pastFunds } from './check-budget.ts';
 import { healedMs, stopDelayMs } from './check-stopped.ts';
+import { believed } from './key-states.ts';
 import type { Violate } from './invariants.ts';
 import { maxJumpMs } from './operator.ts';
 import type { World } from './world-view.ts';
@@ -71,7 +72,8 @@ export function createMoneyInvariants(world: World, violate: Violate): MoneyInva
           other.startedAt > until ||
           (other.end() !== 'open' && other.endedAt() < from),
       );
-      const isChanged = plan.events.some((event) => event.kind === 'budget' && event.key === call.event.key);
+      const isNew = keyPlans[call.event.key]?.budget === undefined;
+      const isChanged = isNew && world.budgetChanges.some(({ of }) => of === `key ${call.event.key}`);
       if (!isAlone || hasJump || isChanged || !isCalm(call.startedAt - healedMs, until)) continue;
       const isSpent = funds
         .filter(({ pays }) => pays(call))
@@ -93,9 +95,18 @@ export function createMoneyInvariants(world: World, violate: Violate): MoneyInva
   };
 }
 
-function fundsOf({ plan, keys, workspaceIds, balanceChanges, promised }: World): readonly Fund[] {
+function fundsOf({
+  plan,
+  keys,
+  workspaceIds,
+  balanceChanges,
+  budgetChanges,
+  spells,
+  promised,
+}: World): readonly Fund[] {
   const { keyPlans, workspaces } = promised;
-  const isChanged = (key: number): boolean => plan.events.some((event) => event.kind === 'budget' && event.key === key);
+  const hasJump = plan.events.some(({ kind }) => kind === 'clock-jump');
+  const skewMs = hasJump ? maxJumpMs : 0;
   const balances = workspaces.map(({ credit }, workspace): Fund => {
     const changes = () => balanceChanges.filter((change) => change.workspace === workspace);
     const sum = (isCounted: (change: (typeof balanceChanges)[number]) => boolean): Money =>
@@ -112,7 +123,12 @@ function fundsOf({ plan, keys, workspaceIds, balanceChanges, promised }: World):
     };
   });
   const budgets = keyPlans.flatMap(({ budget }, key): readonly Fund[] => {
-    if (budget === undefined || isChanged(key)) return [];
+    if (budget === undefined) return [];
+    const known = { first: budget.limit, changes: budgetChanges, spells };
+    const [first] = togetherWith(key);
+    const limitsAt = (atMs: number): readonly Money[] => [
+      ...believed(`key ${first}`, known, { startedAt: atMs - skewMs, endedAt: atMs + skewMs }),
+    ];
     const rotation = plan.events.find((event) => event.kind === 'rotate' && event.key === key);
     // What a key has spent counts against the budget of the one that replaces it, and not the other way round.
     const isOf = ({ keyId, startedAt }: SettledRequest): boolean => {
@@ -126,7 +142,8 @@ function fundsOf({ plan, keys, workspaceIds, balanceChanges, promised }: World):
         period: budget.period,
         isOf,
         pays: ({ event }) => event.key === key,
-        ...{ most: () => budget.limit, least: () => budget.limit },
+        most: (atMs) => limitsAt(atMs).reduce((one, other) => (one > other ? one : other)),
+        least: (atMs) => limitsAt(atMs).reduce((one, other) => (one < other ? one : other)),
       },
     ];
   });

@@ -1,5 +1,7 @@
 import type { Authorship } from '../../src/books/core/administration.ts';
 import { Refusal } from '../../src/books/core/operator-refusals.ts';
+import { changeIdentity, createIdentity } from '../../src/books/accounts/identities.ts';
+import { identityAccountHash } from '../../src/books/accounts/identity-accounts.ts';
 import { creditWorkspace } from '../../src/books/accounts/credits.ts';
 import { changeKey } from '../../src/books/accounts/change-keys.ts';
 import { createKey } from '../../src/books/accounts/keys.ts';
@@ -15,9 +17,10 @@ import type { AccountEvent, WorldPlan } from './events.ts';
 import { createProgram, type Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { WorldDatabase } from './world-database.ts';
-import { keyPlans, tagBudgets, unknownKey, workspaces } from './accounts.ts';
+import { accountOf, identityPlans, keyPlans, tagBudgets, togetherWith, unknownKey, workspaces } from './accounts.ts';
+import { audience, teamOf } from './issuer.ts';
 import type { KeyState, StateChange } from './key-states.ts';
-import type { BalanceChange, Correction, WorldKey } from './world-view.ts';
+import type { BalanceChange, Correction, World, WorldKey } from './world-view.ts';
 
 /** The program with which an operator changes accounts: it has the database open, as a command of `weir` has. */
 export interface Operator {
@@ -28,6 +31,9 @@ export interface Operator {
   readonly stoppedAt: ReadonlyMap<number, number>;
   readonly changes: readonly StateChange[];
   readonly balanceChanges: readonly BalanceChange[];
+  readonly budgetChanges: World['budgetChanges'];
+  readonly payerChanges: World['payerChanges'];
+  readonly learnAccounts: World['learnAccounts'];
   /** Changes that were made. */
   readonly mutations: () => number;
   readonly corrections: readonly Correction[];
@@ -45,6 +51,8 @@ interface OperatorOptions {
   readonly disk: Pick<Disk, 'files'>;
   readonly store: Pick<WorldDatabase, 'location' | 'machineFor' | 'observer'>;
   readonly isLocked: () => boolean;
+  /** The issuer that identities take tokens of. */
+  readonly issuer: string;
 }
 
 /** How far a wall clock is set in a world, at most, and how far it then stands from the others. */
@@ -52,11 +60,11 @@ export const maxJumpMs = 12_000;
 /** How soon it tries again to open a database that it could not open. */
 const openAgainMs = 1_000;
 
-export function createOperator({ plan, scheduler, disk, store, isLocked }: OperatorOptions): Operator {
+export function createOperator({ plan, scheduler, disk, store, isLocked, issuer }: OperatorOptions): Operator {
   const { log } = scheduler;
   /** How far the clocks of two services may differ. */
   const skewMs = plan.events.some(({ kind }) => kind === 'clock-jump') ? maxJumpMs : 0;
-  const keys: WorldKey[] = [];
+  const keys: (WorldKey & { id: string })[] = [];
   const workspaceIds: string[] = [];
   const stoppedAt = new Map<number, number>();
   /** Keys and workspaces that are not active: a change to the same status is none. */
@@ -65,6 +73,8 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   const unknown = new Set<string>();
   const corrections: Correction[] = [];
   const changes: (StateChange & { doneMs: number })[] = [];
+  const budgetChanges: (StateChange<bigint> & { doneMs: number })[] = [];
+  const payerChanges: (StateChange<number> & { doneMs: number })[] = [];
   const balanceChanges: BalanceChange[] = [];
   let mutations = 0;
   let running: { readonly program: Program; readonly database: OpenDatabase } | undefined;
@@ -91,12 +101,13 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
     const { queries } = running.database;
     const first = author();
     for (const [workspace, limits] of workspaces.entries()) {
-      const made = await createWorkspace(queries, { name: `ws${workspace}-${plan.seed}`, ...limits }, first);
+      const made = await createWorkspace(queries, { name: teamOf(plan.seed, workspace), ...limits }, first);
       workspaceIds.push(made.id);
       mutations += 1;
     }
     for (const [number, plan] of keyPlans.entries()) {
       const { workspace } = plan;
+      if (accountOf(number) !== undefined) continue;
       if (number === unknownKey) {
         keys.push({ id: 'unknown', text: newKey(), workspace });
         continue;
@@ -108,6 +119,41 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
     for (const tagBudget of tagBudgets) {
       await setTagBudget(queries, workspaceIds[tagBudget.workspace] ?? '', tagBudget, first);
       mutations += 1;
+    }
+    if (plan.identities === true) await createIdentities(queries, first);
+  }
+
+  const nameOf = (identity: string): string => `${identity}-${plan.seed}`;
+
+  async function createIdentities(queries: OpenDatabase['queries'], first: Authorship): Promise<void> {
+    const ids = new Map<string, string>();
+    for (const { name, payer, tags, accounts: _, ...rules } of identityPlans) {
+      const workspace = payer === 'claim' ? { claim: 'claims.team' } : { name: teamOf(plan.seed, payer) };
+      const expressions = Object.fromEntries(Object.entries(tags).map(([tag, claim]) => [tag, `claims.${claim}`]));
+      const identity = { ...rules, name: nameOf(name), issuer, audience, match: [`claims.app == "${name}"`] };
+      const wanted = { ...identity, workspace, tags: expressions, isBound: false, models: undefined };
+      ids.set(name, (await createIdentity(queries, { ...wanted, budget: rules.budget }, first)).id);
+      mutations += 1;
+    }
+    for (const number of keyPlans.keys()) {
+      const account = accountOf(number);
+      if (account === undefined) continue;
+      const { identity, workspace, subject } = account;
+      const identityId = ids.get(identity.name) ?? '';
+      const hash = identityAccountHash({ identityId, workspace: teamOf(plan.seed, workspace), subject });
+      keys[number] = { id: '', text: '', hash, workspace };
+    }
+  }
+
+  async function learnAccounts(queries: OpenDatabase['queries']): Promise<void> {
+    const opened = await queries
+      .selectFrom('keys')
+      .select(['id', 'hash'])
+      .where('identity_id', 'is not', null)
+      .execute();
+    for (const { id, hash } of opened) {
+      const account = keys.find((key) => key.hash === hash);
+      if (account !== undefined) account.id = id;
     }
   }
 
@@ -135,7 +181,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
 
   /** What changes its status, and the numbers of the keys concerned. */
   function statusOf(event: StatusEvent): { readonly name: string; readonly numbers: readonly number[] } {
-    if (event.kind === 'key-status') return { name: `key ${event.key}`, numbers: [event.key] };
+    if (event.kind === 'key-status') return { name: `key ${event.key}`, numbers: togetherWith(event.key) };
     const numbers = [...keys.keys()].filter((number) => keys[number]?.workspace === event.workspace);
     return { name: `workspace ${event.workspace}`, numbers };
   }
@@ -192,9 +238,14 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   /** Notes a change that may have been made from now on. Returns what notes that it was made. */
   function noteAttempt(event: AccountEvent): (doneMs: number) => void {
     const fromMs = scheduler.now();
-    const note = (of: string, state: KeyState, endsMs = fromMs): ((doneMs: number) => void) => {
+    const note = (of: string, state: KeyState, endsMs = fromMs): ((doneMs: number) => void) =>
+      noteIn(changes, { of, state, endsMs });
+    const noteIn = <State>(
+      all: (StateChange<State> & { doneMs: number })[],
+      { of, state, endsMs = fromMs }: { readonly of: string; readonly state: State; readonly endsMs?: number },
+    ): ((doneMs: number) => void) => {
       const change = { of, state, fromMs: Math.max(fromMs, endsMs - skewMs), doneMs: Infinity };
-      changes.push(change);
+      all.push(change);
       return (doneMs) => {
         change.doneMs = Math.max(doneMs, endsMs + (endsMs > fromMs ? skewMs : 0));
       };
@@ -216,6 +267,9 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
         };
       }
       case 'budget':
+        return noteIn(budgetChanges, { of: `key ${event.key}`, state: BigInt(event.picoUsd) });
+      case 'payer':
+        return noteIn(payerChanges, { of: `key ${event.key}`, state: event.workspace });
       case 'correction':
         return () => undefined;
     }
@@ -224,6 +278,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
   /** Makes a change. Returns whether it was one. */
   async function change({ queries }: OpenDatabase, event: AccountEvent): Promise<boolean> {
     const by = author();
+    const { identity } = 'key' in event ? (accountOf(event.key) ?? {}) : {};
     switch (event.kind) {
       case 'credit': {
         const credit = { amount: BigInt(event.picoUsd), note: 'x' };
@@ -245,12 +300,19 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
         return true;
       }
       case 'key-status':
-        await changeKey(queries, keys[event.key]?.id ?? '', { status: event.status }, by);
+        if (identity === undefined) await changeKey(queries, keys[event.key]?.id ?? '', { status: event.status }, by);
+        else await changeIdentity(queries, nameOf(identity.name), { status: event.status }, by);
         return noteStatus(event);
       case 'budget': {
         const budget = { limit: BigInt(event.picoUsd), period: 'day' } as const;
-        await changeKey(queries, keys[event.key]?.id ?? '', { budget }, by);
-        return true;
+        if (identity === undefined) await changeKey(queries, keys[event.key]?.id ?? '', { budget }, by);
+        else await changeIdentity(queries, nameOf(identity.name), { budget }, by);
+        return identity === undefined;
+      }
+      case 'payer': {
+        const workspace = { name: teamOf(plan.seed, event.workspace) };
+        await changeIdentity(queries, nameOf(identity?.name ?? ''), { workspace }, by);
+        return false;
       }
       case 'workspace-status':
         await changeWorkspace(queries, workspaceIds[event.workspace] ?? '', { status: event.status }, by);
@@ -264,6 +326,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked }: Opera
 
   return {
     ...{ keys, workspaceIds, stoppedAt, corrections, open, createAccounts, operate, changes, balanceChanges },
+    ...{ budgetChanges, payerChanges, learnAccounts },
     database: () => running?.database,
     mutations: () => mutations,
     kill: () => {

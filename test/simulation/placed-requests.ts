@@ -1,6 +1,7 @@
 import type { Chance } from '../programmable-engine/chance.ts';
 import { crowdedKey, endingKey, heldKey, rotatedKey, slowKey } from './accounts.ts';
-import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent } from './events.ts';
+import type { FaultEvent, IssuerEvent, OperatorEvent, RequestEvent, WorldEvent } from './events.ts';
+import { placeTokens } from './placed-tokens.ts';
 import { one, type Rarity } from './rare-events.ts';
 
 const minuteMs = 60_000;
@@ -31,7 +32,7 @@ export function placedEvents(rare: ReadonlySet<Rarity>, place: Place): readonly 
     });
     id += 1;
   }
-  const add = (...more: readonly (FaultEvent | OperatorEvent)[]): void => void events.push(...more);
+  const add = (...more: readonly (FaultEvent | OperatorEvent | IssuerEvent)[]): void => void events.push(...more);
 
   if (rare.has('tight-limits')) {
     times(5, () => {
@@ -81,6 +82,7 @@ export function placedEvents(rare: ReadonlySet<Rarity>, place: Place): readonly 
       for (const later of [56_000, 57_000]) ask(at + later, { key });
     }
   }
+  if (rare.has('identities')) placeTokens({ ask, add, somewhere, chance });
   if (rare.has('long-outage')) {
     const [at, forMs] = [(1 + chance() * 14) * minuteMs, (33 + chance() * 5) * minuteMs];
     add({ kind: 'locked', at, forMs });

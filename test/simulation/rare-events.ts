@@ -1,6 +1,6 @@
 import type { Chance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import { crowdedKey, endingKey, longBudgetKeys, slowKey, unknownKey } from './accounts.ts';
+import { crowdedKey, endingKey, longBudgetKeys, slowKey, tokenKeys, unknownKey } from './accounts.ts';
 import type { FaultEvent, RequestEvent, WorldPlan } from './events.ts';
 import { expectedAnswer } from './expected-answer.ts';
 
@@ -18,13 +18,14 @@ const rarities = [
     'unknown-keys',
   ] as const),
   ...(['slow-uploads', 'slow-store', 'flapping-endpoints', 'few-places', 'end-of-month', 'long'] as const),
-  ...(['long-outage', 'store-states'] as const),
+  ...(['long-outage', 'store-states', 'identities'] as const),
 ] as const;
 export type Rarity = (typeof rarities)[number];
 
 /** How often a world has some of it, if not in half of all. */
 const shares: Partial<Readonly<Record<Rarity, number>>> = {
   ...{ 'end-of-month': 0.15, long: 0.12, 'few-places': 0.2, 'long-outage': 0.15 },
+  ...{ identities: 0.35 },
 };
 
 export const one = <Value>(values: readonly Value[], chance: Chance): Value =>
@@ -46,6 +47,7 @@ export function rareKey(rare: ReadonlySet<Rarity>, chance: Chance): number | und
     ...(rare.has('long-budgets') ? longBudgetKeys : []),
     ...(rare.has('ending-keys') ? [endingKey] : []),
     ...(rare.has('unknown-keys') ? [unknownKey] : []),
+    ...(rare.has('identities') ? tokenKeys : []),
   ];
   return keys.length > 0 && chance() < 0.3 ? one(keys, chance) : undefined;
 }

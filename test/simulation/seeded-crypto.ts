@@ -1,11 +1,16 @@
 import { Buffer } from 'node:buffer';
-import crypto from 'node:crypto';
+import crypto, { KeyObject, verify } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { seededChance } from '../programmable-engine/chance.ts';
 
+const bytesOf = (source: ArrayBuffer | ArrayBufferView): Uint8Array =>
+  source instanceof ArrayBuffer
+    ? new Uint8Array(source)
+    : new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+
 /**
  * Runs work in which keys, ids and secrets follow from a seed: the store draws them from `node:crypto`, where no service
- * has a reason to inject chance.
+ * has a reason to inject chance. Signatures of Ed25519 are verified in this thread: virtual time waits for no other one.
  */
 export async function withSeededCrypto<Result>(seed: number, work: () => Promise<Result>): Promise<Result> {
   const { randomBytes, randomUUID } = crypto;
@@ -19,10 +24,15 @@ export async function withSeededCrypto<Result>(seed: number, work: () => Promise
         .replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5'),
   });
   syncBuiltinESMExports();
+  const { subtle } = globalThis.crypto;
+  const verifyHere: typeof subtle.verify = async (_, key, signature, data) =>
+    verify(undefined, bytesOf(data), KeyObject.from(key), bytesOf(signature));
+  Object.assign(subtle, { verify: verifyHere });
   try {
     return await work();
   } finally {
     Object.assign(crypto, { randomBytes, randomUUID });
+    Reflect.deleteProperty(subtle, 'verify');
     syncBuiltinESMExports();
   }
 }

@@ -49,6 +49,7 @@ import type { RareThing } from './situations.ts';
 import { createUpstream, type NetworkOptions, searchCluster } from './engines.ts';
 import type { LimitsModel } from './limits-model.ts';
 import type { Program } from './program.ts';
+import { openSimulatedTokens, type ReachedIssuer } from './simulated-tokens.ts';
 import type { SimulatedValkey } from './valkey.ts';
 import type { WorldDatabase } from './world-database.ts';
 
@@ -65,6 +66,8 @@ export interface ServiceOptions {
   readonly snapshot: Snapshot;
   readonly endpoints: Endpoints;
   readonly limitsModel: LimitsModel;
+  /** Of tokens. Undefined: there are keys alone. */
+  readonly issuer: ReachedIssuer | undefined;
   readonly network: NetworkOptions;
   /** Whether it has died just now, because of this moment. */
   readonly diesAt: (moment: Death) => boolean;
@@ -142,6 +145,12 @@ export function startService(options: ServiceOptions): SimulatedService {
     });
   const tallies = createTallies();
   const answerLengths = createAnswerLengths();
+  const wayMs = plan.storeMs ?? 0.05;
+  const identities =
+    options.issuer &&
+    openSimulatedTokens({
+      ...{ program, machine, location: database.location, issuer: options.issuer, chance, wayMs, note },
+    });
   const limits = sharing ?? createMemoryLimits(clock, tallies);
   let store: OpenStore | undefined;
   let pipeline: ReturnType<typeof createPipeline> | undefined;
@@ -152,7 +161,7 @@ export function startService(options: ServiceOptions): SimulatedService {
     const opened = await connectStore(
       inThisThread({
         ...{ program, folder, machine, location: database.location, retentionDays },
-        ...{ diesAt: options.diesAt, occurred: options.occurred, wayMs: plan.storeMs ?? 0.05 },
+        ...{ diesAt: options.diesAt, occurred: options.occurred, wayMs },
       }),
       {
         ...{ kind: database.location.kind, journalBytes, retentionDays },
@@ -168,6 +177,7 @@ export function startService(options: ServiceOptions): SimulatedService {
     opened.reportReserved(limits.reserved);
     pipeline = createPipeline({
       ...{ store: opened, clock, uploads, upstream, snapshots, looksLikeKey, hashKey },
+      tokens: identities?.tokens,
       health: watchPlaces(health, places, options.limitsModel.violate),
       limits: options.limitsModel.watch(limits, program.onDeath),
       gate: createAddressGate({ clock }),
@@ -263,7 +273,7 @@ export function startService(options: ServiceOptions): SimulatedService {
     close: async () => {
       isReady = false;
       await sharing?.link.close();
-      await store?.close();
+      await Promise.all([store?.close(), identities?.close()]);
     },
   };
 }

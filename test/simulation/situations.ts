@@ -30,7 +30,7 @@ const eventKinds = [
     'dns',
   ] as const),
   ...(['search', 'partition', 'valkey', 'credit', 'correction', 'key-status', 'workspace-status', 'budget'] as const),
-  ...(['expiry', 'rotate', 'prices', 'retire'] as const),
+  ...(['expiry', 'rotate', 'prices', 'retire', 'payer', 'issuer'] as const),
 ] as const;
 
 /** What may be open when an event happens. */
@@ -51,6 +51,7 @@ const openStates = [
     'the search provider failing',
   ] as const),
   ...(['a partition', 'Valkey failing', 'a key stopped', 'a catalog on its way', 'a backend retired'] as const),
+  ...(['the issuer away'] as const),
   ...(['the end of an hour', 'the end of a day', 'the end of a week', 'the end of a month'] as const),
 ] as const;
 type OpenState = (typeof openStates)[number];
@@ -90,6 +91,9 @@ function openedBy(event: WorldEvent): { readonly state: OpenState; readonly forM
       return { state: 'a backend retired', forMs: event.forMs };
     case 'prices':
       return { state: 'a catalog on its way', forMs: onItsWayMs };
+    case 'issuer':
+      return event.change === 'rotates' ? undefined : { state: 'the issuer away', forMs: event.forMs };
+    case 'payer':
     case 'request':
     case 'dies':
     case 'clock-jump':

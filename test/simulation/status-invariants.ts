@@ -1,6 +1,7 @@
-import { crowdedKey, unknownKey } from './accounts.ts';
+import { accountOf, crowdedKey, unknownKey } from './accounts.ts';
 import type { Call } from './caller.ts';
 import { catalogsInForce, type MadeCatalog } from './check-catalog.ts';
+import { letsIn } from './check-identities.ts';
 import {
   type CountedCall,
   mayBeBlocked,
@@ -57,6 +58,7 @@ export function createStatusInvariants(world: World, violate: Violate): StatusIn
       case 401:
       case 403: {
         if (event.key === unknownKey) return status === 401;
+        if (status === 401 && accountOf(event.key) !== undefined && letsIn(call, world) !== 'yes') return true;
         const key = { number: event.key, workspace: workspaceOf(call) ?? 0 };
         return refusalsOf(believedStates(key, ended, world)).has(status);
       }

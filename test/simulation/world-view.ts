@@ -19,10 +19,13 @@ import type { SimulatedValkey } from './valkey.ts';
 /** When something may have kept a promise from being kept: from, until. */
 export type Spell = readonly [fromMs: number, untilMs: number];
 
-/** A key of the world. */
+/** A key of the world, or an account of an identity, whose requests come with tokens. */
 export interface WorldKey {
+  /** Of an account: empty until it is opened. */
   readonly id: string;
   readonly text: string;
+  /** By which an account is found in place of the hash of a text. */
+  readonly hash?: string;
   readonly workspace: number;
   /** The key that replaces it, once it is rotated. */
   later?: { readonly id: string; readonly text: string };
@@ -89,6 +92,13 @@ export interface World {
   /** Everything that operators have changed or tried to change of keys, workspaces and balances. */
   readonly changes: readonly StateChange[];
   readonly balanceChanges: readonly BalanceChange[];
+  /** Of limits of budgets, by `key 3`, and of who pays for an identity, by the number of its first account. */
+  readonly budgetChanges: readonly StateChange<bigint>[];
+  readonly payerChanges: readonly StateChange<number>[];
+  /** Reads which accounts of identities there are. */
+  readonly learnAccounts: (queries: OpenDatabase['queries']) => Promise<void>;
+  /** When the issuer of tokens was away. */
+  readonly issuerSpells: readonly Spell[];
   /** Changes of operators that were made. */
   readonly mutations: () => number;
   readonly corrections: readonly Correction[];

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../src/core/account.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import { routeOf } from '../support/route-of.ts';
-import { promised, unknownKey } from './accounts.ts';
+import { accountOf, promised, unknownKey } from './accounts.ts';
 import { call, type Call } from './caller.ts';
 import { createEndpointList, enginesOf, pace, snapshotWith, windows } from './catalog.ts';
 import type { MadeCatalog } from './check-catalog.ts';
@@ -12,7 +12,8 @@ import type { SeenAttempt } from './check-attempts.ts';
 import { createDeaths } from './deaths.ts';
 import { createDisk } from './disk.ts';
 import { createEngine, mannersOf } from './engines.ts';
-import type { FaultEvent, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import type { FaultEvent, IssuerEvent, IssuerTrouble, RequestEvent, WorldEvent, WorldPlan } from './events.ts';
+import { createIssuer, type Issuer } from './issuer.ts';
 import { createOperator } from './operator.ts';
 import { createLimitsModels } from './limits-model.ts';
 import { createLosses } from './losses.ts';
@@ -25,6 +26,8 @@ import { createSearchProvider } from './search-provider.ts';
 import { createValkey } from './valkey.ts';
 import type { MakeDatabase, WorldDatabase } from './world-database.ts';
 
+const issuerName = 'https://issuer.test';
+
 /** How soon a supervisor starts a service again that has ended with an error. */
 const restartMs = 1_000;
 
@@ -36,8 +39,10 @@ export interface RunningWorld extends World {
   readonly situations: () => Situations;
 }
 
-/** The text of a key that a request comes with. Of the requests with a key that no one has made, half have a mistyped one. */
-export function keyTextOf({ id, key }: RequestEvent, { text, later }: WorldKey): string {
+/** The text that a request comes with: a token, or that of a key. Of the requests with a key that no one has made, half have a mistyped one. */
+export function keyTextOf(event: RequestEvent, { text, later }: WorldKey, issuer: Pick<Issuer, 'tokenOf'>): string {
+  const { id, key } = event;
+  if (accountOf(key) !== undefined) return issuer.tokenOf(event);
   if (key === unknownKey && id % 2 === 0) return `${text.slice(0, -1)}${text.endsWith('x') ? 'y' : 'x'}`;
   return id % 2 === 0 ? text : (later?.text ?? text);
 }
@@ -88,7 +93,11 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
   let catalog = snapshotWith(catalogBackends, { ...catalogs[0], version: 'v0', places, like });
   let isPowerOff = false;
   const isLocked = (): boolean => scheduler.now() < lockedUntil;
-  const operator = createOperator({ plan, scheduler, disk, store: database, isLocked });
+  const operator = createOperator({ plan, scheduler, disk, store: database, isLocked, issuer: issuerName });
+  const issuer = createIssuer(issuerName, { ...plan, now: () => plan.startsAt + scheduler.now() });
+  const issuerSpells: Spell[] = [];
+  let issuerTrouble: IssuerTrouble | undefined;
+  const reached = { ...issuer, trouble: () => issuerTrouble, learnAccounts: operator.learnAccounts };
   const { keys } = operator;
   const faults: WorldFault[] = [];
   const limitsModel = createLimitsModels({ plan, scheduler, spells }, { keys: () => keys, faults });
@@ -122,6 +131,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     services[number] = startService({
       ...{ number, program, disk, database, valkey, replicas: plan.services, snapshot: catalog, plan },
       ...{ endpoints: found[number] ?? createEndpointList(), limitsModel: limitsModel() },
+      issuer: plan.identities === true ? reached : undefined,
       isLocked,
       network: {
         ...{ scheduler, engines, search, seed: seed + starts },
@@ -192,7 +202,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       `r${event.id} ${event.surface} ${event.stream ? 'stream' : 'json'} ${event.model} at ${service.program.name}`,
     );
     const made = call(event, {
-      ...{ scheduler, program: service.program, key: keyTextOf(event, key), handle: service.handle },
+      ...{ scheduler, program: service.program, key: keyTextOf(event, key, issuer), handle: service.handle },
       earlier: event.search?.follows === true ? earlierAnswer(calls, event) : undefined,
       onEnd: (ended) => {
         ownerOf.delete(ended);
@@ -244,7 +254,11 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       case 'expiry':
       case 'rotate':
       case 'workspace-status':
+      case 'payer':
         void operator.operate(event);
+        return;
+      case 'issuer':
+        changeIssuer(event);
         return;
       case 'cluster':
         cluster?.happen(event);
@@ -264,6 +278,19 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       case 'valkey':
         fault(event, now);
     }
+  }
+
+  function changeIssuer(event: IssuerEvent): void {
+    if (event.change === 'rotates') {
+      issuer.rotate();
+      return;
+    }
+    // What is asked meanwhile is not answered for 5 s.
+    issuerSpells.push([scheduler.now(), scheduler.now() + event.forMs + 6_000]);
+    issuerTrouble = event.change;
+    scheduler.after(event.forMs, () => {
+      issuerTrouble = undefined;
+    });
   }
 
   function cutDisk(): void {
@@ -406,7 +433,9 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     ...{ keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     database: () => database.observer ?? operator.database(),
     ...{ mutations: operator.mutations, corrections: operator.corrections },
-    ...{ changes: operator.changes, balanceChanges: operator.balanceChanges },
+    ...{ changes: operator.changes, balanceChanges: operator.balanceChanges, issuerSpells },
+    ...{ budgetChanges: operator.budgetChanges, payerChanges: operator.payerChanges },
+    learnAccounts: operator.learnAccounts,
     isContinued: ({ id }) => attempts.get(id)?.some(({ start }) => start.reason === 'resume') === true,
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {
