@@ -48,7 +48,7 @@ test('a storm on SQLite, its service killed and its database away again and agai
   const file = join(data, 'weir.db');
   const location = { kind: 'sqlite', file } as const;
   const countOld = await settleOldRequests(location);
-  const plan = makeRealPlan({ seed: 6, requests: 1_500, services: 1, perSecond: 30, happens });
+  const plan = makeRealPlan({ seed: 6, requests: 1_500, services: 1, perSecond: 30, happens, identities: true });
   let exports = 0;
   const played = await playPlan(
     plan,

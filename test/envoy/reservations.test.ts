@@ -1,17 +1,26 @@
 // @suite waits long
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import { dearAsk, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';
+import { selfSigned } from '../support/self-signed.ts';
+import { startTokenIssuer } from '../support/token-issuer.ts';
 import { backendManifest, startWeir } from '../support/weir.ts';
 import { forFile } from '../support/for-file.ts';
 
 // One service on SQLite, with its limits in memory.
 
+const authority = join(tmpdir(), `weir-reservations-${process.pid}.pem`);
+writeFileSync(authority, selfSigned.certificate);
+const issuer = await forFile(startTokenIssuer());
 const engine = await forFile(startProgrammableEngine({ name: 'alpha', behaviour: { cachedTokens: 0 } }));
 const models = ['test/dear', 'test/terse'].map((id) => dearManifest(id, 'backend-of-test'));
 const weir = await forFile(
   startWeir({
     engines: [engine],
+    env: { WEIR_IDENTITIES: 'on', NODE_EXTRA_CA_CERTS: authority },
     manifests: { 'catalog.yaml': backendManifest('backend-of-test', engine) + models.join('') },
   }),
 );
@@ -21,6 +30,7 @@ const bursts = dearBursts({
     return { status: answer.status, text: await answer.text() };
   },
   flags: ['--data', weir.data],
+  issuer,
 });
 
 test('of 64 dear requests at once a credit for three is overspent by one answer at most, before and after their length is known', async () => {
@@ -38,6 +48,17 @@ test('of 64 dear requests at once a credit for three is overspent by one answer 
     expect(refused).toBe(64 - passed);
   }
 });
+
+test.each(['identity', 'subject'] as const)(
+  'of 64 dear requests at once with a token a budget of an %s for three is overspent as that of a key',
+  async (each) => {
+    const dear = dearAsk('test/dear');
+    const price = await bursts.priceOf(dear);
+    await bursts.teach(18, dearLesson('test/dear'));
+    const { passed, refused, balance } = await bursts.burstOfTokens(each, 3n * price, dear);
+    expect([passed, refused, balance]).toEqual([3, 61, 0n]);
+  },
+);
 
 test('a cap is believed of a model nobody knows', async () => {
   const dear = { ...dearAsk('test/terse'), max_tokens: 100 };

@@ -1,24 +1,32 @@
 import { surfaces } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
-import type { FaultEvent, OperatorEvent, RequestEvent, WorldEvent, WorldPlan } from '../simulation/events.ts';
-import { slowKey } from '../simulation/accounts.ts';
+import type {
+  FaultEvent,
+  IssuerEvent,
+  OperatorEvent,
+  RequestEvent,
+  WorldEvent,
+  WorldPlan,
+} from '../simulation/events.ts';
+import { eachAccount, leavingAccount, movingAccount, slowKey, wholeAccount } from '../simulation/accounts.ts';
 import { requestOf } from '../simulation/make-plan.ts';
 import { one, type Rarity, rareRequest } from '../simulation/rare-events.ts';
 
 type Untimed<Event> = Event extends unknown ? Omit<Event, 'at'> : never;
 
 /** What happens beside the requests of a plan: the event, and after which share of the requests. */
-export type Happening = readonly [share: number, event: Untimed<OperatorEvent | FaultEvent>];
+export type Happening = readonly [share: number, event: Untimed<OperatorEvent | FaultEvent | IssuerEvent>];
 
-const rare: ReadonlySet<Rarity> = new Set<Rarity>([
+const usual: readonly Rarity[] = [
   ...(['other-continuations', 'one-choice-capped', 'tight-limits'] as const),
   ...(['long-budgets', 'ending-keys', 'unknown-keys'] as const),
-]);
+];
 
 /** Most requests come with a key whose money lasts. */
 const richShare = 0.7;
 const richKeys = [0, 2] as const;
+const richAccounts = [movingAccount, leavingAccount, leavingAccount + 1] as const;
 
 /** Answers that are whole and written otherwise: their callers and their bills see no difference. */
 const bents: readonly BehaviourInput[] = [
@@ -51,6 +59,21 @@ function onTheWire(event: RequestEvent, chance: Chance): RequestEvent {
 const bursts = [0.22, 0.57, 0.72] as const;
 const burst = 24;
 
+/** So many requests come at once with tokens of an identity with a budget of about one answer, and of a subject with one. */
+const atOnce = 64;
+const tokenBursts = [
+  [0.02, wholeAccount],
+  [0.16, eachAccount],
+] as const;
+
+/** What happens to identities. */
+const ofIdentities: readonly Happening[] = [
+  [0.33, { kind: 'issuer', change: 'rotates' }],
+  [0.52, { kind: 'payer', key: movingAccount, workspace: 5 }],
+  [0.64, { kind: 'budget', key: wholeAccount, picoUsd: '9000000000' }],
+  [0.83, { kind: 'key-status', key: leavingAccount, status: 'revoked' }],
+];
+
 /** What operators change in each plan, besides its own events. */
 const operations: readonly Happening[] = [
   [0.1, { kind: 'correction', workspace: 0, share: 0.5, forMs: 1_000 }],
@@ -75,6 +98,7 @@ export function makeRealPlan({
   perSecond,
   happens,
   firstId = 1,
+  identities = false,
 }: {
   readonly seed: number;
   readonly requests: number;
@@ -83,8 +107,12 @@ export function makeRealPlan({
   readonly happens: readonly Happening[];
   /** Two plans on the same gateways must not have a number twice. */
   readonly firstId?: number;
+  /** Whether some requests come with tokens in place of keys. */
+  readonly identities?: boolean;
 }): WorldPlan {
   const chance = seededChance(seed);
+  const rare: ReadonlySet<Rarity> = new Set([...usual, ...(identities ? (['identities'] as const) : [])]);
+  const rich = [...richKeys, ...(identities ? richAccounts : [])];
   const from = { chance, served: surfaces, rare };
   const events: WorldEvent[] = [];
   const last = firstId + requests;
@@ -93,10 +121,14 @@ export function makeRealPlan({
     const isInBurst = bursts.some((share) => Math.abs(id - firstId - share * requests) < burst / 2);
     at += isInBurst ? 1 : (chance() * 2_000) / perSecond;
     const drawn = requestOf(id, at, from);
-    const key = isInBurst ? slowKey : chance() < richShare ? one(richKeys, chance) : drawn.key;
+    const key = isInBurst ? slowKey : chance() < richShare ? one(rich, chance) : drawn.key;
     events.push({ ...onTheWire(rareRequest(drawn, rare, chance), chance), key });
   }
-  for (const [share, event] of [...operations, ...happens]) events.push({ ...event, at: share * at });
+  for (const [share, key] of identities ? tokenBursts : [])
+    for (let number = 0; number < atOnce; number += 1)
+      events.push({ ...requestOf(last + events.length, share * at, from), key, choices: 1, leavesAfterMs: undefined });
+  for (const [share, event] of [...operations, ...(identities ? ofIdentities : []), ...happens])
+    events.push({ ...event, at: share * at });
   return {
     ...{
       seed,
@@ -106,6 +138,7 @@ export function makeRealPlan({
       responses: true,
       searchProvider: 'none',
       startsAt: Date.now(),
+      identities,
     },
     events: events.toSorted((first, second) => first.at - second.at),
   };

@@ -1,6 +1,8 @@
 import { expect } from 'vitest';
 import { formatUsd, maxBalance, type Money, parseUsd } from '../../../src/core/money.ts';
+import type { Identity } from '../../../src/core/identity.ts';
 import { runWeir } from '../../support/run-weir.ts';
+import type { TokenIssuer } from '../../support/token-issuer.ts';
 import { modelManifest } from '../../support/weir.ts';
 
 /** What a burst came to. */
@@ -16,6 +18,8 @@ export interface DearBursts {
   readonly priceOf: (body: object) => Promise<Money>;
   /** Asks for the same answer 64 times at once, with a new workspace that has this credit. */
   readonly burst: (credit: Money, body: object) => Promise<Burst>;
+  /** The same with tokens, on a budget of an identity or of one of its subjects. The balance is what is left of the budget. */
+  readonly burstOfTokens: (each: Identity['each'], budget: Money, body: object) => Promise<Burst>;
   /** Asks so many times, a few at once, with a workspace that has room. */
   readonly teach: (times: number, body: object) => Promise<void>;
 }
@@ -49,8 +53,9 @@ export function dearBursts(gateway: {
   readonly ask: (key: string, body: object) => Promise<Answer>;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  readonly issuer?: TokenIssuer;
 }): DearBursts {
-  const { ask, flags = [], env = {} } = gateway;
+  const { ask, flags = [], env = {}, issuer } = gateway;
   let workspaces = 0;
 
   async function weir(...args: readonly string[]): Promise<unknown> {
@@ -73,6 +78,13 @@ export function dearBursts(gateway: {
     return balance;
   }
 
+  async function askAtOnce(key: string, body: object): Promise<Pick<Burst, 'passed' | 'refused'>> {
+    const statuses = await Promise.all(Array.from({ length: atOnce }, async () => (await ask(key, body)).status));
+    const [passed = 0, refused = 0] = [200, 402].map((status) => statuses.filter((each) => each === status).length);
+    expect(passed + refused).toBe(atOnce);
+    return { passed, refused };
+  }
+
   let rich: Promise<{ readonly key: string }> | undefined;
   const askRich = async (body: object): Promise<Answer> => {
     rich ??= newWorkspace(maxBalance / 2n);
@@ -88,10 +100,23 @@ export function dearBursts(gateway: {
     },
     burst: async (credit, body) => {
       const { name, key } = await newWorkspace(credit);
-      const statuses = await Promise.all(Array.from({ length: atOnce }, async () => (await ask(key, body)).status));
-      const [passed, refused] = [200, 402].map((status) => statuses.filter((each) => each === status).length);
-      expect((passed ?? 0) + (refused ?? 0)).toBe(atOnce);
-      return { passed: passed ?? 0, refused: refused ?? 0, balance: await balanceOf(name) };
+      return { ...(await askAtOnce(key, body)), balance: await balanceOf(name) };
+    },
+    burstOfTokens: async (each, budget, body) => {
+      if (issuer === undefined) throw new Error('the gateway has no issuer');
+      const credit = maxBalance / 2n;
+      const { name } = await newWorkspace(credit);
+      const limits = ['--each', each, '--budget', formatUsd(budget), '--period', 'month'];
+      const match = ['--match', `claims.app == "${name}"`];
+      const rules = ['--issuer', issuer.issuer, '--audience', 'weir', '--workspace', name, ...match];
+      await weir('identity', 'create', name, ...rules, ...limits);
+      const tokenOf = (sub: string): Promise<string> => issuer.token({ app: name, sub });
+      const counts = await askAtOnce(await tokenOf('a'), body);
+      const balance = (await balanceOf(name)) - credit + budget;
+      // Another subject has a budget of its own, or the same one.
+      const { status } = await ask(await tokenOf('b'), body);
+      expect(status).toBe(each === 'subject' || balance > 0n ? 200 : 402);
+      return { ...counts, balance };
     },
     teach: async (times, body) => {
       for (let asked = 0; asked < times; asked += 10) {
