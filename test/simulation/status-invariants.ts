@@ -122,6 +122,8 @@ export function createStatusInvariants(world: World, violate: Violate): StatusIn
         return;
       }
       if (event.key === unknownKey) violate('refusal', 'a key that nobody has made is served', event.id);
+      if (accountOf(event.key) !== undefined && letsIn(call, world) === 'no')
+        violate('token', `is served: ${JSON.stringify(event.token)}`, event.id);
       const catalogs = catalogsInForce(world.catalogs, { startedAt, endedAt: call.endedAt() }, world.pauses);
       if (catalogs.every((catalog) => !hasRoom(call, catalog)))
         violate('window', `served with a cap of ${event.maxTokens ?? 'the usual size'}`, event.id);
