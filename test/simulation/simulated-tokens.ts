@@ -88,7 +88,7 @@ export function openSimulatedTokens({
         ...{ expected: name, configurationUrl: `${name}/.well-known/openid-configuration`, fetch, clock },
         report: { succeeded: () => undefined, failed: () => undefined },
       }),
-    refused: (fault) => note(`token refused: ${fault}`),
+    refused: ({ fault }) => note(`token refused: ${fault}`),
   });
   return { tokens, close: async () => (await opening?.catch(() => undefined))?.close() };
 }
