@@ -50,7 +50,7 @@ test('of 64 dear requests at once a credit for three is overspent by one answer 
 });
 
 test.each(['identity', 'subject'] as const)(
-  'of 64 dear requests at once with a token a budget of an %s for three is overspent as that of a key',
+  'of 64 dear requests at once with a token a budget for three is overspent as that of a key, one for each %s',
   async (each) => {
     const dear = dearAsk('test/dear');
     const price = await bursts.priceOf(dear);
