@@ -287,6 +287,37 @@ describe('keys of an issuer', () => {
     expect([asked(), found.every(({ status }) => status === 'rejected')]).toEqual([2, true]);
   });
 
+  it('are read once more for a token that is newer than the answer on its way', async () => {
+    const clock = createFakeClock();
+    const answers: (() => void)[] = [];
+    let keys: Readonly<Record<string, KeyObject>> = { a: first.publicKey };
+    const { keyOf } = createIssuer(async () => {
+      const published = await setOf(keys);
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return { issuer, keys: published };
+    }, clock);
+    const ask = (kid: string) => Promise.resolve(keyOf({ alg: 'RS256', kid }, { payload: '', signature: '' }));
+    const answer = async (): Promise<void> => {
+      await nextTurn();
+      answers.shift()?.();
+      await nextTurn();
+    };
+    const known = ask('a');
+    await answer();
+    await known;
+    clock.advance(1_000);
+    const stranger = ask('c').catch((error: unknown) => error);
+    await nextTurn();
+    clock.advance(10);
+    keys = { a: first.publicKey, b: second.publicKey };
+    const renewed = ask('b');
+    await answer();
+    expect(await stranger).toBeInstanceOf(errors.JWKSNoMatchingKey);
+    clock.advance(990);
+    await answer();
+    await expect(renewed).resolves.toBeDefined();
+  });
+
   it('stay good while the issuer is away, and end with the next answer', async () => {
     const { advance, keyOf, set } = openIssuer();
     /** The answer for a key that is not known, after the issuer was asked again. */

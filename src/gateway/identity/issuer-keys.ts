@@ -65,6 +65,11 @@ export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed' | 'a
     waiting -= 1;
   }
 
+  async function refreshAfter(error: unknown): Promise<void> {
+    if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+    await refresh();
+  }
+
   async function askInTime(): Promise<void> {
     const waitMs = askedAt + minAskMs - clock.elapsed();
     if (waitMs > 0) await waitFor(waitMs, { clock });
@@ -83,13 +88,14 @@ export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed' | 'a
       const { keyOf } = known ?? (await first());
       // Nobody waits for younger keys.
       if (clock.elapsed() - readAt >= maxKeyAgeMs) void refresh();
-      try {
-        return await keyOf(header, token);
-      } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        await refresh();
-        return (known?.keyOf ?? keyOf)(header, token);
-      }
+      const seenAt = clock.elapsed();
+      const newest = () => (known?.keyOf ?? keyOf)(header, token);
+      return (
+        newest()
+          .catch((error: unknown) => refreshAfter(error).then(newest))
+          // An answer that was on its way when the token came may be older than its key.
+          .catch((error: unknown) => (askedAt < seenAt ? refreshAfter(error).then(newest) : Promise.reject(error)))
+      );
     },
   };
 }
