@@ -77,8 +77,10 @@ export function createTokens(options: TokensOptions): Tokens {
   const pending = new Map<string, Promise<TokenCaller>>();
   const issuers = new Map<string, Issuer>();
   const refusals = createRefusedTokens(clock);
+  const accounts = createAccounts(options);
   const list = createList(options, () => {
     remembered.clear();
+    accounts.forget();
     // What was refused may be accepted now.
     refusals.clear();
   });
@@ -94,20 +96,15 @@ export function createTokens(options: TokensOptions): Tokens {
     const { id: identityId, each, isBound, audience } = found.identity;
     const { subject, workspace, tags, expiresAt } = found;
     if (isBound) await checkBound(sent, found, options);
-    const hash = await options.open({ identityId, workspace, subject: each === 'subject' ? subject : undefined });
+    const hash = await accounts.open({ identityId, workspace, subject: each === 'subject' ? subject : undefined });
     if (hash === undefined)
       throw refusedBy(found.identity, 'no-workspace', `no workspace ${quoted(workspace)}: ${found.identity.name}`);
     const caller = { hash, tags };
     const until = expiresAt + leewaySeconds * 1_000;
     // An identity may have changed meanwhile.
-    if (version === list.version()) remember(name, { caller, isBound, audience, until, reviewedAt: clock.elapsed() });
+    const entry = { caller, isBound, audience, until, reviewedAt: clock.elapsed() };
+    if (version === list.version()) remember(remembered, name, entry);
     return caller;
-  }
-
-  function remember(name: string, entry: Remembered): void {
-    const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
-    if (oldest !== undefined) remembered.delete(oldest);
-    remembered.set(name, entry);
   }
 
   /** Reviews the token of a bound identity again. While the API server is away, it stays good for a while. */
@@ -190,6 +187,29 @@ function compiledOrLeft(identity: Identity): readonly CompiledIdentity[] {
   } catch {
     return [];
   }
+}
+
+function remember<Value>(remembered: Map<string, Value>, name: string, value: Value): void {
+  const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
+  if (oldest !== undefined) remembered.delete(oldest);
+  remembered.set(name, value);
+}
+
+/** Accounts that are open, so that a renewed token of a known caller is accepted while the database is away, as a key is. */
+function createAccounts({ open }: Pick<TokensOptions, 'open'>) {
+  const hashes = new Map<string, string>();
+  return {
+    /** As `TokensOptions.open`. */
+    open: async (account: IdentityAccount): Promise<string | undefined> => {
+      const { identityId, workspace, subject } = account;
+      const name = JSON.stringify([identityId, workspace, subject]);
+      const hash = hashes.get(name) ?? (await open(account));
+      if (hash !== undefined) remember(hashes, name, hash);
+      return hash;
+    },
+    /** Call it when an identity has changed. */
+    forget: (): void => hashes.clear(),
+  };
 }
 
 /** The identities, compiled. They are read again while tokens arrive. */
