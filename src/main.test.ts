@@ -81,7 +81,6 @@ describe('weir key', () => {
       workspace: 'acme',
       workspace_id: expect.stringMatching(/^ws_/),
       prefix: key.slice(0, 12),
-      identity: null,
       name: null,
       status: 'active',
       budget: { limit: '5', period: 'week' },

@@ -94,7 +94,7 @@ export const KeyTable = memo(function KeyTable({ keys, onChoose }: KeyTableProps
 /** The identity of an account that callers reach by tokens, as a link for readers of the page Identities. */
 function IdentityOf({ account }: { readonly account: KeyObject['identity'] }) {
   const session = useSession();
-  if (account === null) return null;
+  if (account === undefined) return null;
   const isLink = session.identities && maySomewhere(session, 'identities:read');
   return (
     <span className="small muted">
@@ -112,7 +112,7 @@ function Actions({ of, onChoose }: { readonly of: KeyObject; readonly onChoose: 
     ['rotate', 'Rotate'],
   ] as const;
   const actions: readonly (readonly [KeyAction, string])[] = [
-    ...(of.identity === null ? own : []),
+    ...(of.identity === undefined ? own : []),
     of.status === 'active' ? ['suspend', 'Suspend'] : ['resume', 'Resume'],
     ['revoke', 'Revoke'],
   ];

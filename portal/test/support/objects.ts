@@ -47,7 +47,6 @@ export function keyObject(given: Partial<KeyObject> = {}): KeyObject {
       workspace_id: workspace.id,
       name: 'CI',
       prefix: 'sk-weir-3vKq',
-      identity: null,
     },
     ...{ status: 'active', budget: null, spent: '0', thresholds: [80, 100], rate: 100, burst: 200 },
     ...{ expires_at: null, models: null, created_at: '2026-07-01T09:00:00.000Z', last_used_at: null },

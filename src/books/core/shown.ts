@@ -75,7 +75,7 @@ export function shownKey(key: KeyRecord) {
     workspace: key.workspaceName,
     workspace_id: key.workspaceId,
     prefix: key.prefix ?? null,
-    identity: key.identity === undefined ? null : { ...key.identity, subject: key.identity.subject ?? null },
+    ...(key.identity !== undefined && { identity: { ...key.identity, subject: key.identity.subject ?? null } }),
     ...shownFields(keyFields, key),
     created_at: isoOf(key.createdAt),
     last_used_at: isoOrNull(key.lastUsedAt),

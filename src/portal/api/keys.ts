@@ -29,8 +29,8 @@ export const key = z
         name: z.string(),
         subject: z.string().nullable().meta({ description: 'Null: all subjects of the identity share the account.' }),
       })
-      .nullable()
-      .meta({ description: 'The identity whose account it is, in place of a key with a text; null: of none.' }),
+      .optional()
+      .meta({ description: 'The identity whose account it is. Absent: it is a key with a text.' }),
     status,
     budget,
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
