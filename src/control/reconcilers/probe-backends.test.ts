@@ -106,6 +106,22 @@ it('takes only a repair that it has seen for the end of what an answer does not 
   expect([...out.keys()]).toEqual([]);
 });
 
+it.each([
+  ['connection-refused', 1],
+  ['silent', 0],
+] as const)(
+  'leaves out an endpoint that is silent to requests, where a probe failed before: %s',
+  async (cause, left) => {
+    const { set, out, pass } = watching();
+    set(() => ({ kind: 'fails', cause }));
+    await pass(2_000);
+    out.set('10.0.0.1:8000', fault('silent'));
+    set(() => answers);
+    await pass(10_000);
+    expect([...out.keys()]).toHaveLength(left);
+  },
+);
+
 it('forgets a Backend that changes, and tries it anew', async () => {
   const { probes, out, pass } = watching();
   await pass(2_000);

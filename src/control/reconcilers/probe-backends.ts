@@ -1,6 +1,6 @@
 /** Asks Backends for their models: each once, and one that is not well until it is. An answer ends the faults it rules out. */
 import type { Route } from '../../core/catalog.ts';
-import { ofConnection } from '../../core/cause.ts';
+import { type Cause, ofConnection } from '../../core/cause.ts';
 import { type CancelTimer, type Clock, every } from '../../core/clock.ts';
 import type { Endpoint, Endpoints } from '../../core/endpoint.ts';
 import { causeOf } from '../../core/fault-cause.ts';
@@ -46,8 +46,8 @@ export function watchBackends(options: ProbesOptions) {
   let followed: ReadonlyMap<string, readonly Route[]> = new Map();
   const probes = new Map<string, Probe>();
   const asking = new Set<string>();
-  /** Endpoints whose last answer was a failure, by cluster. */
-  const failed = new Map<string, Set<string>>();
+  /** The causes of endpoints whose last answer was a failure, by cluster. */
+  const failed = new Map<string, Map<string, Cause>>();
   const changed = watchChanges(options);
   let turn = 0;
 
@@ -73,7 +73,7 @@ export function watchBackends(options: ProbesOptions) {
 
   async function probe(name: string, routes: readonly Route[], { backend }: Route): Promise<void> {
     const ejected = ejectedOf(routes);
-    const down = failed.getOrInsertComputed(name, () => new Set<string>());
+    const down = failed.getOrInsertComputed(name, () => new Map<string, Cause>());
     asking.add(name);
     let answer: ModelsAnswer | undefined;
     for (const { name: endpoint, authority } of endpointsToAsk(name, ejected)) {
@@ -81,8 +81,9 @@ export function watchBackends(options: ProbesOptions) {
       if (answer !== undefined && answer.kind !== 'fails' && !ejected.has(endpoint)) break;
       const own = await ask(backend, { endpoint, authority, read: readError });
       if (answer === undefined || answer.kind === 'fails') answer = own;
-      if (own.kind === 'fails') down.add(endpoint);
-      else recover(routes, endpoint, { answer: own, wasDown: down.delete(endpoint) });
+      if (own.kind === 'fails') down.set(endpoint, own.cause);
+      else recover(routes, endpoint, { answer: own, before: down.get(endpoint) });
+      if (own.kind !== 'fails') down.delete(endpoint);
     }
     asking.delete(name);
     const last = probes.get(name);
@@ -90,18 +91,16 @@ export function watchBackends(options: ProbesOptions) {
     probes.set(name, nextProbe(last, { at: clock.elapsed(), answer }));
   }
 
-  /** An endpoint that failed when it was asked, and lists its models now, has been repaired. Any answer shows a connection. */
+  /** An endpoint that failed when it was asked, and lists its models now, has been repaired. */
   function recover(
     routes: readonly Route[],
     endpoint: string,
-    { answer, wasDown }: { readonly answer: ModelsAnswer; readonly wasDown: boolean },
+    { answer, before }: { readonly answer: ModelsAnswer; readonly before: Cause | undefined },
   ): void {
-    const isRepaired = wasDown && answer.kind === 'lists';
+    const repairedFrom = answer.kind === 'lists' ? before : undefined;
     const wasFailing = isFailing(routes);
-    for (const route of routes) {
-      health.recovered(route, endpoint, (fault) => isRepaired || ofConnection.has(causeOf(fault)));
-    }
-    if ((wasFailing || isRepaired) && !isFailing(routes)) onRecovered?.(routes);
+    for (const route of routes) health.recovered(route, endpoint, (fault) => isOver(causeOf(fault), repairedFrom));
+    if ((wasFailing || repairedFrom !== undefined) && !isFailing(routes)) onRecovered?.(routes);
   }
 
   function look(): void {
@@ -138,6 +137,10 @@ export function watchBackends(options: ProbesOptions) {
     },
   };
 }
+
+/** Any answer shows a connection. An engine that is silent to requests may list its models all the while. */
+const isOver = (cause: Cause, repairedFrom: Cause | undefined): boolean =>
+  ofConnection.has(cause) || (repairedFrom !== undefined && (cause !== 'silent' || repairedFrom === 'silent'));
 
 /** A Backend that fails as it did before keeps the sentence of then, as `withSteadySentence` does. */
 function nextProbe(last: Probe | undefined, { at, answer }: Pick<Probe, 'at' | 'answer'>): Probe {
