@@ -96,7 +96,8 @@ export function openServiceStream(options: ServiceStreamOptions) {
   void run();
   return {
     /** Resolves after the first page of requests, or the first failure. */
-    opened: opened.promise /** Whether the service can be read, and the problems that it reported last. */,
+    opened: opened.promise,
+    /** Whether the service can be read, and the problems that it reported last. */
     answer: (): ServiceReply<ProblemReport> => answer,
     close: (): void => over.abort(),
   };

@@ -141,7 +141,8 @@ function createTextSorter(index: number, { reasoning, answerBegun }: ResponseOpt
 
   return {
     read,
-    readWithLogprobs /** Passes on what may have been the beginning of a tag. */,
+    readWithLogprobs,
+    /** Passes on what may have been the beginning of a tag. */
     flush: (events: AnswerEvent[]): void => append(tags?.flush(), events),
   };
 }

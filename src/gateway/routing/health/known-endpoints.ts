@@ -64,7 +64,8 @@ export function createKnownEndpoints({ loads, pool, random, elapsed, endpoints }
 
   return {
     /** The present endpoints. */
-    now: presentEndpoints /** Those of the last call of `now`. */,
+    now: presentEndpoints,
+    /** Those of the last call of `now`. */
     last: (): readonly EndpointHealth[] => known,
   };
 }
