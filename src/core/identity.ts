@@ -86,7 +86,7 @@ export interface Tokens {
   readonly find: (token: string) => TokenCaller | Promise<TokenCaller | undefined>;
   /** The same for the claims of a token that a gateway in front has verified: JSON in base64url. */
   readonly findVerified: (claims: string) => TokenCaller | Promise<TokenCaller | undefined>;
-  /** What was refused in the last minutes, or since the identities changed. */
+  /** Refused tokens of the last ten minutes, or since the identities changed. */
   readonly refusals: () => readonly RefusedTokens[];
 }
 
@@ -122,7 +122,7 @@ export interface RefusedTokens {
   /** `Identity.issuer` */
   readonly issuer: string;
   readonly fault: TokenFault;
-  /** What the newest one has, and what was expected. */
+  /** The value in the newest token, and the expected one. */
   readonly reason: string;
   readonly count: number;
 }

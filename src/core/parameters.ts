@@ -92,7 +92,7 @@ const wholeFormat: TakenBy = { ...openModelServers, openai: true };
 const penalty = z.number().min(-2).max(2);
 const share = z.number().min(0).max(1);
 const notOnMessages = { kind: 'none' } as const;
-/** What holds of a parameter whose record does not say otherwise. */
+/** The usual values of a parameter's record. */
 const usual = { default: undefined, needs: 'nothing', namedInErrors: 'anywhere', handedOver: 'whole' } as const;
 
 /** The order is that of the fields in bodies, documents and enumerations; a new parameter goes to the end. */

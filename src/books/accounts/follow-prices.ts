@@ -4,7 +4,7 @@ import type { Authorship } from '../core/administration.ts';
 import type { ModelPrices } from './model-prices.ts';
 
 const everyMs = 60_000;
-/** The first look comes early, because prices may have changed while nobody looked. */
+/** The first look comes early, because prices may have changed while no program was running. */
 const firstMs = 2_000;
 
 interface PriceParts {

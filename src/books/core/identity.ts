@@ -7,7 +7,7 @@ export interface NewIdentity extends IdentityRules, Omit<IdentityLimits, 'status
 /** What can be changed of an identity. Absent fields stay as they are; a budget and models are removed where they are present and undefined. */
 export type IdentityChange = SomeIdentityRules & IdentityLimitsChange;
 
-/** Who pays, by the two fields of which a caller gives one at most. */
+/** The payer of an identity, from two fields of which at most one is given. */
 export function payerOf(workspace: string | undefined, claim: string | undefined): SomeIdentityRules['workspace'] {
   if (workspace !== undefined) return { name: workspace };
   return claim === undefined ? undefined : { claim };

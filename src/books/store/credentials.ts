@@ -100,7 +100,7 @@ export function createCredentials({ kind, time, isOpen, isDatabaseUp, isQuiet, a
       else for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
       for (const spending of reply.spendings) cache.spend(spending, moment());
     },
-    /** Keys to read again before they are too old: those used since the last call, and some that nobody uses. */
+    /** Keys to read again before they are too old: those used since the last call, and some unused ones. */
     takeOutdated: (): readonly string[] => {
       const used = kind === 'postgres' ? cache.takeUsed(maxReadAgain) : [];
       return [...used, ...cache.outdated(time.elapsed(), maxUnusedKeys)];

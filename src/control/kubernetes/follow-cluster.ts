@@ -159,7 +159,7 @@ function followSecrets({ namespace, ...options }: SecretsOptions) {
       );
       return [...last.values()].map(({ object }) => object);
     },
-    /** Those that are followed, by kind and name. */
+    /** The followed objects, by kind and name. */
     collections: followed.all,
     close: followed.close,
   };

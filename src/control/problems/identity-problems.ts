@@ -12,7 +12,7 @@ export interface ObservedIdentities {
 const maxMessageLength = 400;
 const page = 'docs/identities.md#when-a-token-is-refused';
 
-/** What to do about refused tokens, by the fault. */
+/** Actions against refused tokens, by the fault. */
 const actions: Readonly<Partial<Record<TokenFault, string>>> = {
   'other-audience': 'Ask for the token with the audience of the Identity, or correct spec.audience',
   'no-identity': "Correct spec.match, or the tags, of the Identity; compare them with the token's claims",

@@ -85,7 +85,7 @@ function declared(
       ...(isNew ? [normal('Created', 'Create', `in the ledger as ${name} (${id})`)] : []),
       ...suspensionEvents(state, said === 'Suspended'),
     ],
-    // What is wrong may be mended elsewhere.
+    // An issuer, a setting or a right may be corrected, which changes no object.
     next: fault === undefined ? 'done' : 'again',
   };
 }

@@ -20,7 +20,7 @@ const unboundedSeconds = 60;
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
   readonly fault: TokenFault;
-  /** What it has, and what was expected, for the log and for problems. Contains no claim of a person. */
+  /** The value in the token, and the expected one, for the log and for problems. Contains no claim of a person. */
   readonly reason: string | undefined;
   /** `Identity.issuer`, if that issuer has signed the token: what it has is no invention of a stranger. */
   readonly signedBy: string | undefined;

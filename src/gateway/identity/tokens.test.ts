@@ -3,8 +3,7 @@ import { exportJWK, type JSONWebKeySet, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import type { Identity, TokenFault } from '../../core/identity.ts';
-import { refusedForMs } from './refused-tokens.ts';
-import { createTokens } from './tokens.ts';
+import { createTokens, refusedForMs } from './tokens.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const issuer = 'https://issuer.test';

@@ -5,6 +5,7 @@ import {
   clusterIssuer,
   type Identity,
   type IdentityAccount,
+  type RefusedTokens,
   type TokenCaller,
   type Tokens,
 } from '../../core/identity.ts';
@@ -19,7 +20,6 @@ import {
   refusedBy,
   TokenRefused,
 } from './find-identity.ts';
-import { createRefusedTokens } from './refused-tokens.ts';
 import { looksLikeToken } from './token-text.ts';
 import { createIssuer, type Issuer, type ReadIssuer } from './issuer-keys.ts';
 
@@ -49,6 +49,8 @@ const maxListWaitMs = 1_000;
 const maxReviewAgeMs = 10_000;
 /** While the API server is away, an earlier review counts for so long. */
 const maxReviewAwayMs = 10 * 60_000;
+/** Refusals that are this old are no problem any more: whoever sends the tokens has stopped, or sends others. */
+export const refusedForMs = 10 * 60_000;
 
 interface Remembered {
   readonly caller: TokenCaller;
@@ -96,10 +98,10 @@ export function createTokens(options: TokensOptions): Tokens {
     const { id: identityId, each, isBound, audience } = found.identity;
     const { subject, workspace, tags, expiresAt } = found;
     if (isBound) await checkBound(sent, found, options);
-    const hash = await accounts.open({ identityId, workspace, subject: each === 'subject' ? subject : undefined });
-    if (hash === undefined)
+    const account = await accounts.open({ identityId, workspace, subject: each === 'subject' ? subject : undefined });
+    if (account === undefined)
       throw refusedBy(found.identity, 'no-workspace', `no workspace ${quoted(workspace)}: ${found.identity.name}`);
-    const caller = { hash, tags };
+    const caller = { hash: account, tags };
     const until = expiresAt + leewaySeconds * 1_000;
     // An identity may have changed meanwhile.
     const entry = { caller, isBound, audience, until, reviewedAt: clock.elapsed() };
@@ -203,12 +205,41 @@ function createAccounts({ open }: Pick<TokensOptions, 'open'>) {
     open: async (account: IdentityAccount): Promise<string | undefined> => {
       const { identityId, workspace, subject } = account;
       const name = JSON.stringify([identityId, workspace, subject]);
-      const hash = hashes.get(name) ?? (await open(account));
-      if (hash !== undefined) remember(hashes, name, hash);
-      return hash;
+      const known = hashes.get(name);
+      if (known !== undefined) return known;
+      const opened = await open(account);
+      if (opened !== undefined) remember(hashes, name, opened);
+      return opened;
     },
     /** Call it when an identity has changed. */
     forget: (): void => hashes.clear(),
+  };
+}
+
+/**
+ * Remembers the newest refusals, by issuer and fault, of tokens that a known issuer has signed. Tokens that anybody could have
+ * written are left out, so that no stranger writes into the list of problems.
+ */
+function createRefusedTokens({ elapsed }: Pick<Clock, 'elapsed'>) {
+  const refusals = new Map<string, RefusedTokens & { readonly at: number }>();
+
+  function forgetOld(now: number): void {
+    for (const [name, { at }] of refusals) if (now - at >= refusedForMs) refusals.delete(name);
+  }
+
+  return {
+    note: ({ fault, reason = fault, signedBy: issuer }: Pick<TokenRefused, 'fault' | 'reason' | 'signedBy'>): void => {
+      if (issuer === undefined) return;
+      const now = elapsed();
+      forgetOld(now);
+      const name = `${fault} ${issuer}`;
+      refusals.set(name, { issuer, fault, reason, count: (refusals.get(name)?.count ?? 0) + 1, at: now });
+    },
+    list: (): readonly RefusedTokens[] => {
+      forgetOld(elapsed());
+      return [...refusals.values()].map(({ issuer, fault, reason, count }) => ({ issuer, fault, reason, count }));
+    },
+    clear: (): void => refusals.clear(),
   };
 }
 
