@@ -71,7 +71,7 @@ export const manners = [
   ...(['words', 'content', 'contents', 'unicode', 'refusal', 'jsonSpaces', 'script'] as const),
   ...(['reasoningWords', 'reasoning', 'reasoningField', 'reasoningChunks'] as const),
   ...(['callTools', 'toolPreamble', 'toolQuirk'] as const),
-  ...(['deltaTokens', 'deltaChars', 'eventsPerWrite'] as const),
+  ...(['deltaTokens', 'deltaChars', 'tokenDelayMs', 'eventsPerWrite'] as const),
   ...(['usage', 'usageWhere', 'continuousUsage', 'continuation', 'continuationQuirk'] as const),
 ] as const;
 

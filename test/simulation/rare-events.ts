@@ -18,7 +18,7 @@ const rarities = [
     'unknown-keys',
   ] as const),
   ...(['slow-uploads', 'slow-store', 'flapping-endpoints', 'few-places', 'end-of-month', 'long'] as const),
-  ...(['long-outage', 'store-states', 'identities'] as const),
+  ...(['long-outage', 'store-states', 'identities', 'joined-events'] as const),
 ] as const;
 export type Rarity = (typeof rarities)[number];
 
@@ -74,8 +74,21 @@ function withContinuation(event: RequestEvent, chance: Chance): RequestEvent {
   return { ...event, words, maxTokens: undefined, directive: { ...directive, at, ...one(repeats, chance) } };
 }
 
+/** Some events come at once, as from an engine that is ahead of its reader, also where the rest of the answer breaks off again. */
+function withJoinedEvents(event: RequestEvent, chance: Chance): RequestEvent {
+  const { directive } = event;
+  const again = directive?.fault === undefined ? {} : { times: 1 + Math.floor(chance() * 3) };
+  const joined = { tokenDelayMs: 0, eventsPerWrite: 2 + Math.floor(chance() * 8) };
+  return { ...event, directive: { ...directive, ...again, ...joined } };
+}
+
 /** A request with what its world has more of. */
 export function rareRequest(event: RequestEvent, rare: ReadonlySet<Rarity>, chance: Chance): RequestEvent {
+  const next = withRare(event, rare, chance);
+  return rare.has('joined-events') && chance() < 0.3 ? withJoinedEvents(next, chance) : next;
+}
+
+function withRare(event: RequestEvent, rare: ReadonlySet<Rarity>, chance: Chance): RequestEvent {
   if (rare.has('other-continuations') && chance() < 0.5) return withContinuation(event, chance);
   if (event.choices > 1 && rare.has('one-choice-capped') && chance() < 0.5) return withOneCapped(event, chance);
   if (!rare.has('slow-uploads') || chance() >= 0.06) return event;

@@ -199,7 +199,8 @@ function takeHead(running: RunningAttempt, status: number, header: (name: string
   running.request = undefined;
   const contentType = header('content-type') ?? '';
   const answerBegun = continuation?.answerBegun ?? false;
-  running.reader = protocol.reader(planned, { contentType, choices, answerBegun });
+  const keepDeltas = continuation !== undefined;
+  running.reader = protocol.reader(planned, { contentType, choices, answerBegun, keepDeltas });
   if (running.reader === undefined) finish(running, { kind: 'content-type', detail: 'unexpected content type' });
 }
 

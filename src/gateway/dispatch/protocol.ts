@@ -28,6 +28,8 @@ export interface ExpectedAnswer {
   readonly choices: number;
   /** The answer continues in the middle of a text. */
   readonly answerBegun: boolean;
+  /** A part of the answer may be removed, because it was delivered before: each delta stays an event. */
+  readonly keepDeltas: boolean;
 }
 
 /** Reads an answer whose status is not 200. */

@@ -91,12 +91,13 @@ export function chatProtocol(
         ? body.then((bytes) => ({ ...call, body: sent(bytes) }))
         : { ...call, body: sent(body) };
     },
-    reader: (planned, { contentType, choices, answerBegun }) => {
+    reader: (planned, { contentType, choices, answerBegun, keepDeltas }) => {
       const sealing = createStateSealing({ newId, secret: sharedSecret(), of: stateOwner(planned.target) });
       const reader = readResponseAs(contentType, {
         ...readOptions,
         choices,
         answerBegun,
+        keepDeltas,
         reasoning: inlineReasoningOf(planned),
         newToolId: (_choice, _tool, call) => dialect.idPrefixes.toolCall + sealing.callId(call),
         sealState: sealing.answerState,

@@ -28,6 +28,8 @@ export interface ResponseOptions {
   readonly reasoning?: InlineReasoning | undefined;
   /** The engine continues an answer whose text had begun: only an opening tag at the very start begins reasoning anew. */
   readonly answerBegun?: boolean | undefined;
+  /** Each delta of the engine stays an event, because a part of them was delivered before and will be removed. */
+  readonly keepDeltas?: boolean | undefined;
 }
 
 /** A model's name as in the catalogs of engines. Any other text in its place is dropped, because it may be anything. */
@@ -61,7 +63,7 @@ export function createAnswerReader(options: ResponseOptions) {
     if (newer === undefined) return;
     report = mergeUsage(report, newer);
     const usage = usageFrom(report);
-    if (usage !== undefined) appendUsage(events, { type: 'usage', usage });
+    if (usage !== undefined) appendUsage(events, { type: 'usage', usage }, options);
   }
 
   return {
@@ -110,17 +112,19 @@ const unreadableField = (name: string): Fault => ({ kind: 'malformed', detail: `
 type ChoiceReader = ReturnType<typeof createChoiceReader>;
 
 /** The text of a choice, sorted into answer and reasoning by the tags that an engine leaves in it. */
-function createTextSorter(index: number, { reasoning, answerBegun }: ResponseOptions) {
+function createTextSorter(index: number, options: ResponseOptions) {
+  const { reasoning, answerBegun } = options;
   const tags = reasoning === undefined ? undefined : createTagSplitter(reasoning, { answerBegun });
 
   function append(sorted: readonly SortedText[] | undefined, events: AnswerEvent[]): void {
-    for (const { type, text, deltas } of sorted ?? []) appendText(events, { type, choice: index, text, deltas });
+    for (const { type, text, deltas } of sorted ?? [])
+      appendText(events, { type, choice: index, text, deltas }, options);
   }
 
   function read({ type, text, deltas }: TextEvent, events: AnswerEvent[]): void {
     if (type === 'reasoning-delta') append(tags?.stop(), events);
     if (type === 'text-delta' && tags !== undefined) append(tags.push(text, deltas), events);
-    else appendText(events, { type, choice: index, text, deltas });
+    else appendText(events, { type, choice: index, text, deltas }, options);
   }
 
   /** Reads text with its token probabilities. They are also kept for text that is held back or turns out to be reasoning. */
@@ -249,9 +253,9 @@ function logprobsOf(value: unknown): { readonly content: Tokens; readonly refusa
 const stopSequenceOf = (choice: JsonObject): string | undefined =>
   textOf(choice['stop_reason']) ?? textOf(choice['matched_stop']);
 
-/** Adds a piece of text. Consecutive pieces of the same text become one event. */
-function appendText(events: AnswerEvent[], event: TextEvent): void {
-  const merged = mergeText(events.at(-1), event);
+/** Adds a piece of text. Consecutive pieces of the same text become one event, unless deltas are kept. */
+function appendText(events: AnswerEvent[], event: TextEvent, { keepDeltas }: ResponseOptions): void {
+  const merged = keepDeltas === true ? undefined : mergeText(events.at(-1), event);
   if (merged === undefined) events.push(event);
   else events[events.length - 1] = merged;
 }
@@ -260,14 +264,19 @@ function appendText(events: AnswerEvent[], event: TextEvent): void {
  * Adds running totals. They replace older totals, and the texts before and after the older totals become one event. So an engine
  * that counts in every chunk causes no extra events.
  */
-function appendUsage(events: AnswerEvent[], event: AnswerEvent & { readonly type: 'usage' }): void {
+function appendUsage(
+  events: AnswerEvent[],
+  event: AnswerEvent & { readonly type: 'usage' },
+  { keepDeltas }: ResponseOptions,
+): void {
   const last = events.at(-1);
   if (last?.type === 'usage') {
     events[events.length - 1] = event;
     return;
   }
   const older = events.at(-2);
-  const text = last !== undefined && 'deltas' in last && older?.type === 'usage' ? last : undefined;
+  const isMergeable = keepDeltas !== true && older?.type === 'usage';
+  const text = last !== undefined && 'deltas' in last && isMergeable ? last : undefined;
   const merged = text === undefined ? undefined : mergeText(events.at(-3), text);
   if (merged === undefined) events.push(event);
   else events.splice(-3, 3, merged, event);

@@ -59,7 +59,8 @@ const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_re
 export function createStreamReader(options: ResponseOptions): ResponseReader {
   const answer = createAnswerReader(options);
   let template: DeltaTemplate | undefined;
-  let misses = 0;
+  // A run of chunks that a template reads is one event.
+  let misses = options.keepDeltas === true ? maxMisses : 0;
   let malformed = 0;
   let bytesSeen = 0;
   let state: ReadStep['state'] = 'open';

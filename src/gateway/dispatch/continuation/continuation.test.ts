@@ -284,6 +284,17 @@ describe('reasoning that broke off', () => {
     expect(merged?.choice).toMatchObject({ reasoning: 'First, I ', text: 'Hi' });
   });
 
+  it.each<readonly [string, ContinuationAbility, readonly string[], number]>([
+    ['begins anew and says the same', unable, ['First,', ' I ', 'look.'], 1],
+    ['begins anew and says more in the same token', unable, ['First,', ' I look.'], 1],
+    ['begins anew and differs', unable, ['First,', ' we', ' look.'], 3],
+    ['is held and turns out to be new', { mark: 'flag', reasoning: true }, ['First', ' of all', '.'], 3],
+    ['repeats what it continues', { mark: 'echo', reasoning: true }, ['First,', ' I ', 'look.'], 1],
+  ])('has the deltas of what is delivered when the rest %s', (_, ability, after, deltas) => {
+    const merged = merge([reasoning('First,'), reasoning(' I ')], after.map(reasoning), ability);
+    expect(merged?.choice.deltas).toBe(2 + deltas);
+  });
+
   it('goes on where the route can continue it', () => {
     const can = { mark: 'flag', reasoning: true } as const;
     const merged = merge([reasoning('First, I ')], [reasoning('look.'), text('Hi'), stop], can);

@@ -64,7 +64,7 @@ export function continueChoice(
       partial: { mark, text, reasoning: reasoning === '' ? undefined : reasoning },
       maxOutputTokens: cap === undefined ? undefined : cap - tokens,
     },
-    merge: text === '' ? continueReasoning(mergeOf(reasoning)) : continueText(mergeOf(text), delivered),
+    merge: text === '' ? continueReasoning(mergeOf(reasoning), reasoning) : continueText(mergeOf(text), delivered),
     answerBegun: text !== '',
     prefixTokens: tokens,
   };

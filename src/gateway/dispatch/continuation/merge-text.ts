@@ -1,7 +1,7 @@
 import type { AnswerEvent, TextEvent } from '../../../core/event.ts';
 import { readJsonBeginning } from '../../core/json-prefix.ts';
 import type { DeliveredChoice } from './delivered.ts';
-import { type Merge, mergeEach, repeatedNothing } from './merge.ts';
+import { type Merge, mergeEach } from './merge.ts';
 import { watchJson } from './repeated-text.ts';
 
 /** Least length at which two traces can be distinguished, UTF-16 units. */
@@ -19,7 +19,7 @@ function beginsAlike(one: string, other: string): boolean {
  * put the rest of the text into the wrong field (docs/reference/engines.md §5).
  */
 export function continueText(merge: TextMerge, delivered: Pick<DeliveredChoice, 'reasoning' | 'text'>): Merge {
-  const pieces = mergePieces(merge);
+  const pieces = mergePieces(merge, 'text-delta');
   let isOver = false;
   let hasSaidText = false;
   let trace = '';
@@ -73,36 +73,28 @@ export function continueText(merge: TextMerge, delivered: Pick<DeliveredChoice, 
 }
 
 /** Merges an answer that an engine continues from its partial reasoning. */
-export function continueReasoning(merge: TextMerge): Merge {
+export function continueReasoning(merge: TextMerge, partial: string): Merge {
+  const pieces = mergePieces(merge, 'reasoning-delta');
   let isOver = false;
-
-  function endReasoning(choice: number, out: AnswerEvent[]): boolean {
-    if (isOver) return true;
-    isOver = true;
-    const rest = merge.end();
-    if (rest === undefined) return false;
-    if (rest !== '') out.push({ type: 'reasoning-delta', choice, text: rest, deltas: 0 });
-    return true;
-  }
-
   return mergeEach(
     (event, out) => {
-      if (event.type === 'reasoning-delta' && !isOver) {
-        const text = merge.push(event.text);
-        if (text === undefined) return false;
-        if (text !== '') out.push({ ...event, text });
-        return true;
+      if (event.type === 'reasoning-delta' && !isOver) return pieces.push(event, out);
+      if (event.type !== 'usage' && !isOver) {
+        isOver = true;
+        if (!pieces.end(event.choice, out)) return false;
       }
-      if (event.type !== 'usage' && !endReasoning(event.choice, out)) return false;
       out.push(event);
       return true;
     },
-    () => repeatedNothing,
+    () => {
+      const text = merge.repeated();
+      return { all: text === partial, texts: text === '' ? [] : [text], deltas: pieces.repeatedDeltas() };
+    },
   );
 }
 
 /** Passes events through a text merge. A piece that is held keeps the probabilities of its tokens. */
-function mergePieces(merge: TextMerge) {
+function mergePieces(merge: TextMerge, type: TextEvent['type']) {
   let heldUnits = 0;
   let heldDeltas = 0;
   let tokens: unknown[] = [];
@@ -120,7 +112,7 @@ function mergePieces(merge: TextMerge) {
     heldDeltas = 0;
     tokens = [];
     if (text === '' && content.length === 0) return;
-    out.push({ type: 'text-delta', choice, text, deltas, ...(content.length === 0 ? {} : { logprobs: { content } }) });
+    out.push({ type, choice, text, deltas, ...(content.length === 0 ? {} : { logprobs: { content } }) });
   }
 
   return {

@@ -112,7 +112,8 @@ export function restartReasoning(partial: string): Merge {
         if (fresh === undefined) phase = 'different';
         else if (again.isComplete()) phase = 'continuing';
         const text = fresh ?? separator + said;
-        if (text !== '') out.push({ ...event, text });
+        // The deltas of a trace that differs were held with it.
+        if (text !== '') out.push({ ...event, text, deltas: phase === 'different' ? deltas : event.deltas });
         return true;
       }
       if (event.type !== 'usage' && phase === 'repeating') phase = 'continuing';
