@@ -143,9 +143,20 @@ export const waitedTokens = (state: EndpointState, tokens: number): number => (s
 export const delayMs = (state: EndpointState, tokens: number): number =>
   waitedTokens(state, tokens) * speedOf(state).eachMs();
 
+/**
+ * An engine that works on prompts at once, as far as was seen, says that requests of other traffic wait. Until it is known what that
+ * means there, ms: as if each of them was computed alone.
+ */
+function unexpectedWaitMs(state: EndpointState, now: number): number {
+  const { waiting } = state.traffic.at(now);
+  const speed = speedOf(state);
+  return waiting === 0 || speed.isQueue() ? 0 : waiting * speed.msFor(state.usualTokens.mean(now, assumedTokens));
+}
+
 /** Expected time to a first token, ms. While the oldest stream is overdue, the endpoint counts as no faster than that. */
 export function firstMsOf(state: EndpointState, now: number, ownTokens: number): number {
-  const expectedMs = speedOf(state).msFor(ownTokens + waitedTokens(state, aheadTokens(state, now)));
+  const expectedMs =
+    speedOf(state).msFor(ownTokens + waitedTokens(state, aheadTokens(state, now))) + unexpectedWaitMs(state, now);
   const oldest = state.waiting.values().next().value;
   if (oldest === undefined) return expectedMs;
   const waitedMs = now - oldest.begunAt;

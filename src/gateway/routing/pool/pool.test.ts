@@ -49,6 +49,20 @@ function begin(msPerToken: Readonly<Record<string, number>> = { a: 0.1, b: 0.1, 
   };
 }
 
+/** Each endpoint gets three prompts at once, again and again. `msAfter`: the time to a first token, by the number of prompts before. */
+function serveThreeAtOnce({ send, wait, now }: ReturnType<typeof begin>, msAfter: (before: number) => number): void {
+  for (let round = 0; round < 20; round += 1)
+    for (const name of names) {
+      const started = now();
+      const sent = [0, 1, 2].map((at) =>
+        send(promptOf(round * 10_000 + names.indexOf(name) * 1000 + at * 100, 16), [name]),
+      );
+      for (const [before, { attempt }] of sent.entries()) attempt.first(started + msAfter(before));
+      wait(5000);
+      for (const { attempt } of sent) attempt.completed(now(), 1);
+    }
+}
+
 describe('a pool of endpoints', () => {
   it('sends the turns of a conversation where the first one went', () => {
     const { serve } = begin();
@@ -97,20 +111,21 @@ describe('a pool of endpoints', () => {
     ['stays', 'works on prompts at once', 'holder', () => 420],
     ['leaves', 'works on one prompt after the other', 'sooner', (before: number) => 420 * (before + 1)],
   ] as const)('%s with the holder of a beginning if it %s', (_, __, why, msAfter) => {
-    const { send, serve, wait, now } = begin();
-    for (let round = 0; round < 20; round += 1)
-      for (const name of names) {
-        const started = now();
-        const sent = [0, 1, 2].map((at) =>
-          send(promptOf(round * 10_000 + names.indexOf(name) * 1000 + at * 100, 16), [name]),
-        );
-        for (const [before, { attempt }] of sent.entries()) attempt.first(started + msAfter(before));
-        wait(5000);
-        for (const { attempt } of sent) attempt.completed(now(), 1);
-      }
+    const made = begin();
+    const { send, serve } = made;
+    serveThreeAtOnce(made, msAfter);
     const { name } = serve(promptOf(9_000_000, 20), 5020, ['a']);
     for (let other = 0; other < 5; other += 1) send(promptOf(8_000_000 + other * 100, 16), [name]);
     expect(send(promptOf(9_000_000, 21)).why).toBe(why);
+  });
+
+  it('leaves the holder that works on prompts at once when its engine reports that others wait there', () => {
+    const made = begin();
+    const { send, serve, report } = made;
+    serveThreeAtOnce(made, () => 420);
+    serve(promptOf(9_000_000, 20), 5020, ['a']);
+    report('a', { running: 8, waiting: 8 });
+    expect(send(promptOf(9_000_000, 21)).why).toBe('sooner');
   });
 
   it('gives an endpoint that is three times as slow less work', () => {
