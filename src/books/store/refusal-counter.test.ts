@@ -14,7 +14,7 @@ function counter() {
 
 const counts = (rows: readonly RefusalRow[] = []) => rows.map(({ key_id: key, count }) => [key, count]);
 
-it('writes a row for each key, model, code and minute, once a second, and is quiet otherwise', () => {
+it('writes a row for each key, model, code and minute, soon after the first and once a second, and is quiet otherwise', () => {
   const { clock, written, add } = counter();
   expect(clock.armed()).toBe(0);
   const first = sampleRefusal();
@@ -22,17 +22,20 @@ it('writes a row for each key, model, code and minute, once a second, and is qui
   add({ ...first, code: 'insufficient_funds' });
   add({ ...first, modelId: undefined, keyId: undefined, workspaceId: undefined });
   add({ ...first, startedAt: first.startedAt + 60_000 });
-  clock.advance(999);
-  expect(written).toEqual([]);
-  clock.advance(1);
+  clock.advance(20);
   expect(counts(written[0])).toEqual([
     ['key_1', 2n],
     ['key_1', 1n],
     ['', 1n],
     ['key_1', 1n],
   ]);
+  add(first);
+  clock.advance(999);
+  expect(written).toHaveLength(1);
+  clock.advance(1);
+  expect(counts(written[1])).toEqual([['key_1', 1n]]);
   clock.advance(10_000);
-  expect([written.length, clock.armed()]).toEqual([1, 0]);
+  expect([written.length, clock.armed()]).toEqual([2, 0]);
 });
 
 it('keeps the ids of the first requests of a row and counts all: a flood makes no row longer', () => {

@@ -4,6 +4,8 @@ import { maxSamples, minuteMs, type RefusalRow, refusalRow } from '../core/refus
 
 /** Least time between two writes of refusals. */
 const writeEveryMs = 1_000;
+/** How long the first refusal after a quiet second waits for others that come with it. Who was refused may look at once. */
+const gatherMs = 20;
 /**
  * Maximum number of rows that a service begins in a minute, besides one for each code. Refusals with further keys count
  * in the row without a key, so that a flood cannot fill the disk.
@@ -23,14 +25,16 @@ export function createRefusalCounter(
   let waiting = new Map<string, RefusalRow>();
   /** Set while a timer will write the waiting rows. */
   let cancel: CancelTimer | undefined;
+  let wroteAt = -Infinity;
   let isClosed = false;
   /** The rows of the current minute. */
   const begun = new Set<string>();
   let minuteBegan = clock.elapsed();
 
   function arm(): void {
-    cancel ??= clock.after(writeEveryMs, () => {
+    cancel ??= clock.after(Math.max(gatherMs, wroteAt + writeEveryMs - clock.elapsed()), () => {
       cancel = undefined;
+      wroteAt = clock.elapsed();
       flush();
       if (waiting.size > 0) arm();
     });
