@@ -450,6 +450,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     stop: async () => {
       for (const program of programs) program?.kill();
       operator.kill();
+      cluster?.release();
       await database.quiet();
       await database.close();
     },

@@ -20,6 +20,8 @@ export interface SimulatedCluster {
   readonly happen: (event: ClusterEvent) => void;
   /** Promises that have been broken since the last call. */
   readonly faults: () => readonly string[];
+  /** The world is over. */
+  readonly release: () => void;
 }
 
 interface ClusterOptions {
@@ -57,6 +59,7 @@ export function createCluster({ plan, scheduler, spells: others, isCut }: Cluste
   let isOn = false;
   let isDown = false;
   let othersWrite = false;
+  const wires: Wire[] = [];
   let isTouched = false;
   const touched = (): void => {
     isTouched = true;
@@ -99,6 +102,7 @@ export function createCluster({ plan, scheduler, spells: others, isCut }: Cluste
       },
     });
     const note = (text: string): void => log.write(`${program.name} ${text}`);
+    wires.push(wire);
     const replica: SimulatedReplica = startReplica({ number, program, wire, envoy, chance: own, note });
     seat.replica = replica;
     disturb(0);
@@ -219,6 +223,9 @@ export function createCluster({ plan, scheduler, spells: others, isCut }: Cluste
     },
     leave,
     happen,
+    release: () => {
+      for (const wire of wires) wire.release();
+    },
     faults: () => {
       if (isTouched && isOn) {
         isTouched = false;

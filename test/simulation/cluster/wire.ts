@@ -76,12 +76,15 @@ function fateOf(trouble: ApiTrouble | undefined, chance: Chance): Fate {
 export class Wire extends Dispatcher {
   readonly #options: WireOptions;
   readonly #open = new Set<OpenCall>();
+  /** Calls of a program that has died. */
+  #left: readonly OpenCall[] = [];
 
   constructor(options: WireOptions) {
     super();
     this.#options = options;
     options.program.onDeath(() => {
       for (const call of this.#open) call.leave();
+      this.#left = [...this.#open];
     });
   }
 
@@ -132,6 +135,14 @@ export class Wire extends Dispatcher {
     for (const call of this.#open) call.fail(0);
   }
 
+  /**
+   * Ends the calls of a dead program. Node keeps a signal that is made of others for as long as somebody listens to it, and the client
+   * listens until its call ends: the world would never be freed.
+   */
+  release(): void {
+    for (const call of this.#left) call.release();
+  }
+
   override close(): Promise<void> {
     return Promise.resolve();
   }
@@ -149,6 +160,8 @@ interface OpenCall {
   readonly fail: (downMs: number) => void;
   /** The program is dead. */
   readonly leave: () => void;
+  /** The world is over. */
+  readonly release: () => void;
 }
 
 function openCall(
@@ -159,6 +172,7 @@ function openCall(
   const cancels: (() => void)[] = [];
   let cancelTimeout: () => void = () => undefined;
   let isOver = false;
+  let hasLeft = false;
   let isSilent = false;
   let isWatch = false;
   let waiting: string[] = [];
@@ -283,6 +297,11 @@ function openCall(
     watch,
     endWatch,
     fail,
-    leave: () => void over(),
+    leave: () => {
+      hasLeft = over();
+    },
+    release: () => {
+      if (hasLeft) handler.onResponseError?.(controller, new errors.ClientDestroyedError());
+    },
   };
 }
