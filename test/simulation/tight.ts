@@ -58,6 +58,12 @@ const withBudgets = (world: World, times: (limit: bigint) => bigint): Partial<Wo
   },
 });
 
+/** The same world, in which the tokens of callers end at another time. */
+const withTokenEnds = (world: World, byMs: number): Partial<World> =>
+  withEvents(world, ({ token }) => ({
+    token: token?.endsAt === undefined ? token : { ...token, endsAt: token.endsAt + byMs },
+  }));
+
 const onEngines = (event: Call['event'], dropped: number): Partial<Call['event']> =>
   event.directive === undefined
     ? {}
@@ -157,6 +163,36 @@ const tightChecks: readonly TightCheck[] = [
     // A replica counts from its last answer of the database, and notices an outage up to two minutes late.
     ...{ name: 'key without the database, so long', unit: 'three minutes more', says: /^known key/ },
     view: ({ promised }) => ({ promised: { ...promised, graceMs: promised.graceMs + 180_000 } }),
+  },
+  {
+    name: 'token that has ended',
+    unit: 'two minutes earlier, for a leeway of one',
+    says: /^token: is served/,
+    view: (world) => withTokenEnds(world, -120_000),
+  },
+  {
+    name: 'token that is good',
+    unit: 'two minutes later',
+    says: /^refusal: status 401/,
+    view: (world) => withTokenEnds(world, 120_000),
+  },
+  {
+    ...{ name: 'payer of an identity', unit: 'changed two seconds later', says: /^payer: workspace \d+ pays/ },
+    view: (world) => ({
+      get payerChanges() {
+        return world.payerChanges.map((change) => ({
+          ...change,
+          fromMs: change.fromMs + 2_000,
+          doneMs: change.doneMs + 2_000,
+        }));
+      },
+    }),
+  },
+  {
+    name: 'tags of an identity',
+    unit: 'a row without tags',
+    says: /^payer: the tags/,
+    spoil: ({ queries }) => queries.updateTable('requests').set({ tags: '' }).execute(),
   },
   ...Object.keys(tighterLimits).map((tightened) => ({
     ...{ name: `model of limits: ${tightened}`, unit: 'one', says: /^limits: key/ },
