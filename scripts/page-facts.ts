@@ -10,6 +10,7 @@ import { faultKinds } from '../src/core/event.ts';
 import { defaultLimits, listBounds } from '../src/core/limits.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
 import { scopes } from '../src/books/core/rights.ts';
+import { closedAfterHours } from '../src/books/core/statement.ts';
 import { outcomeKinds } from '../src/core/settled-request.ts';
 import { defaultRates } from '../src/control/envoy/config/edge-listener.ts';
 import { listingDelays } from '../src/control/problems/kinds.ts';
@@ -73,6 +74,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'key.unused-read-again': from('books/store/credentials.ts', 'maxUnusedKeys'),
   'workspace.in-flight': defaultLimits.maxInFlight,
   'credit.note-length': creditFields.note.maxLength,
+  'statements.closed-after': closedAfterHours,
   'tags.of-request': listBounds.maxRequestTags,
   'tags.names': listBounds.maxTagNames,
   'tags.values': listBounds.maxTagValues,

@@ -38,6 +38,7 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'PATCH /api/v1/workspaces/:id': [401, 403, 403, 403, 403, 403, 200],
   'GET /api/v1/workspaces/:id/credits': [401, 403, 404, 200, 200, 200, 200],
   'POST /api/v1/workspaces/:id/credits': [401, 403, 403, 403, 403, 403, 201],
+  'GET /api/v1/workspaces/:id/statements/:month': [401, 403, 404, 200, 200, 200, 200],
   'GET /api/v1/workspaces/:id/alerts': [401, 403, 404, 200, 200, 200, 200],
   'POST /api/v1/workspaces/:id/thresholds': [401, 403, 403, 403, 403, 403, 200],
   'GET /api/v1/workspaces/:id/tag-budgets': [401, 403, 404, 200, 200, 200, 200],

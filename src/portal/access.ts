@@ -26,6 +26,7 @@ export const accessTable = {
   'PATCH /api/v1/workspaces/:id': 'workspaces:change',
   'GET /api/v1/workspaces/:id/credits': 'balance:read',
   'POST /api/v1/workspaces/:id/credits': 'balance:change',
+  'GET /api/v1/workspaces/:id/statements/:month': 'balance:read',
   'GET /api/v1/workspaces/:id/alerts': 'balance:read',
   'POST /api/v1/workspaces/:id/thresholds': 'balance:change',
   'GET /api/v1/workspaces/:id/tag-budgets': 'balance:read',

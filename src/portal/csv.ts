@@ -53,10 +53,18 @@ export async function sendCsv(
     .send(Readable.from(text()));
 }
 
-/** Rows as CSV. An apostrophe precedes text that a spreadsheet would read as a formula: people choose names. */
+const decimal = /^-?\d+(\.\d+)?$/;
+
+/** Rows as CSV. An apostrophe precedes text that a spreadsheet would read as a formula: people choose names. An amount is none. */
 export function csvText(rows: readonly CsvRow[]): string {
   return stringify(
     rows.map((row) => [...row]),
-    { escape_formulas: true, cast: { boolean: String } },
+    {
+      escape_formulas: true,
+      cast: {
+        boolean: String,
+        string: (value) => (decimal.test(value) ? { value, escape_formulas: false } : value),
+      },
+    },
   );
 }

@@ -41,6 +41,7 @@ import { oidcRoutes } from './routes/oidc.ts';
 import { requestRoutes } from './routes/requests.ts';
 import { serviceAccountRoutes } from './routes/service-accounts.ts';
 import { sessionRoutes } from './routes/session.ts';
+import { statementRoutes } from './routes/statements.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
 
@@ -140,6 +141,7 @@ const apiRoutes: readonly ((app: App, portal: Portal) => void)[] = [
   keyRoutes,
   overrideKeyRoutes,
   usageRoutes,
+  statementRoutes,
   requestRoutes,
   catalogRoutes,
   modelHistoryRoutes,

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
+import type { StatementObject } from '../../src/portal/api/statements.ts';
 import { chat } from '../support/start.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
@@ -29,6 +30,31 @@ test('the balance is never rounded up, and says when it runs out', async () => {
   expectQuiet();
   await page.context().close();
 });
+
+for (const width of [1280, 390] as const) {
+  test(`the statement of a month is found on the balance, adds up, and is printed without the shell, ${width} pixels wide`, async () => {
+    const { page, expectQuiet } = await tabs.openSignedIn(browser, '/balance?workspace=money-team', { width });
+    await page.getByRole('link', { name: 'Monthly statements' }).click();
+    const account = page.getByRole('table', { name: 'Account' });
+    await expect.poll(() => account.innerText()).toMatch(/Credits\s+\$5\.999/);
+    const month = new Date().toISOString().slice(0, 7);
+    const made = await adminApi<StatementObject>('GET', `/workspaces/money-team/statements/${month}`);
+    const closing = (await account.innerText()).split('$').at(-1);
+    expect(Number(closing)).toBe(Number(made.closing_balance));
+    await tabs.expectNoOverflow(page);
+    await tabs.expectAccessible(page);
+    // A4 at 96 dots per inch.
+    await page.setViewportSize({ width: 794, height: 1_123 });
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('navigation').isVisible()).toBe(false);
+    expect(await page.getByRole('button', { name: 'Print' }).isVisible()).toBe(false);
+    expect(await account.isVisible()).toBe(true);
+    await tabs.expectNoOverflow(page);
+    await tabs.screenshot(page, `statement-paper-${width}`);
+    expectQuiet();
+    await page.context().close();
+  });
+}
 
 test('a workspace without credit says what its calls get', async () => {
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/balance?workspace=no-credit', { width: 390 });

@@ -23,6 +23,11 @@ interface Shown {
   readonly open?: (page: Page) => Promise<void>;
 }
 
+const thisMonth = new Date().toISOString().slice(0, 7);
+const monthName = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
+  new Date(),
+);
+
 const pages: readonly Shown[] = [
   { name: 'overview', path: '/', title: 'Overview', open: (page) => page.locator('.figures').waitFor() },
   { name: 'keys', path: '/keys', title: 'Keys' },
@@ -48,6 +53,10 @@ const pages: readonly Shown[] = [
     },
   },
   { name: 'balance', path: '/balance', title: 'Balance' },
+  {
+    ...{ name: 'statement', path: `/balance?statement=${thisMonth}`, title: `Statement for ${monthName}` },
+    open: (page) => page.getByRole('table', { name: 'Models' }).waitFor(),
+  },
   {
     ...{ name: 'models', path: '/models', title: 'Models' },
     open: async (page) => {

@@ -26,6 +26,7 @@ export function portalRequests({
     'PATCH /api/v1/workspaces/:id': { method: 'PATCH', url: acme, payload: { max_in_flight: 9 } },
     'GET /api/v1/workspaces/:id/credits': { url: `${acme}/credits` },
     'POST /api/v1/workspaces/:id/credits': { method: 'POST', url: `${acme}/credits`, payload: { amount: '1' } },
+    'GET /api/v1/workspaces/:id/statements/:month': { url: `${acme}/statements/2026-07` },
     'GET /api/v1/workspaces/:id/alerts': { url: `${acme}/alerts` },
     'POST /api/v1/workspaces/:id/thresholds': {
       ...{ method: 'POST', url: `${acme}/thresholds`, payload: { percents: [90] } },

@@ -33,6 +33,7 @@ const zoned = new Intl.DateTimeFormat(undefined, {
 });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const shortDay = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const month = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 const counted = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' });
@@ -144,6 +145,12 @@ export function formatDay(iso: string): string {
 /** Shows a UTC day that has the form of rollups, `2026-07-01`. */
 export function formatUtcDay(text: string): string {
   return shortDay.format(new Date(`${text}T00:00:00Z`));
+}
+
+/** Shows a UTC month, `2026-11`; any other text as it is. */
+export function formatMonth(text: string): string {
+  const first = new Date(`${text}-01T00:00:00Z`);
+  return Number.isNaN(first.getTime()) ? text : month.format(first);
 }
 
 export function formatHour(iso: string): string {

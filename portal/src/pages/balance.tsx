@@ -1,7 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
+import { Link } from 'wouter';
 import type { CreditObject, NewCreditObject } from '../../../src/portal/api/workspaces.ts';
-import { ApiError, call, newIdempotencyKey } from '../data/api.ts';
+import { useAddress } from '../data/address.ts';
+import { ApiError, call, newIdempotencyKey, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
 import { useSession } from '../data/session.ts';
@@ -23,12 +25,20 @@ import { Empty, Loaded, Notice, Problem } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { Alerts } from './alerts.tsx';
+import { monthBefore, StatementPage } from './statement.tsx';
+
+/** The balance of a workspace, or the statement of the month that the address names. */
+export function BalancePage() {
+  const [{ statement }] = useAddress();
+  return statement === undefined ? <Balance /> : <StatementPage month={statement} />;
+}
 
 /** The balance of a workspace, and its credits. */
-export function BalancePage() {
+function Balance() {
   const session = useSession();
   const choices = useWorkspaceChoices();
   const workspace = useChosenWorkspace();
+  const now = useMinute();
   const [isAdding, setAdding] = useState(false);
   const add = (
     <Button kind="primary" icon="plus" isDisabled={workspace === undefined} onPress={() => setAdding(true)}>
@@ -38,7 +48,16 @@ export function BalancePage() {
   return (
     <Page
       title="Balance"
-      about="Money left to spend, and credits."
+      about={
+        <>
+          Money left to spend, and credits.{' '}
+          {workspace !== undefined && (
+            <Link href={withQuery('/balance', { workspace: workspace.name, statement: monthBefore(now) })}>
+              Monthly statements
+            </Link>
+          )}
+        </>
+      }
       actions={session.role === 'admin' ? add : undefined}
     >
       <div className="filters">

@@ -188,6 +188,23 @@ export async function keyLabels(
   return new Map(rows.map(({ id, name, workspace }) => [id, { name: name ?? undefined, workspace }]));
 }
 
+/** Who uses a key: its name, its workspace, and the identity whose account it is. */
+export type KeyOwner = Awaited<ReturnType<typeof keyOwners>> extends ReadonlyMap<string, infer Owner> ? Owner : never;
+
+/** The owners of keys by their ids. */
+export async function keyOwners(queries: Kysely<Schema>, ids: readonly string[]) {
+  const rows = await byIds(ids, (some) =>
+    queries
+      .selectFrom('keys')
+      .leftJoin('identities', 'identities.id', 'keys.identity_id')
+      .select(['keys.id', 'keys.name', 'keys.workspace_id as workspaceId'])
+      .select(['identities.id as identity', 'identities.name as identityName'])
+      .where('keys.id', 'in', some)
+      .execute(),
+  );
+  return new Map(rows.map(({ id, ...owner }) => [id, owner]));
+}
+
 /** Finds and locks a key that is about to be changed: no other process changes it until the transaction ends. */
 export async function lockKey(transaction: Transaction<Schema>, id: string): Promise<KeyRecord> {
   await transaction

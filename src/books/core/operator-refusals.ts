@@ -4,6 +4,7 @@ const workspaces = 'accounts.md#accounts';
 const keys = 'accounts.md#what-a-key-may-call-and-how-long';
 const credits = 'accounts.md#credits-and-corrections';
 const reports = 'accounts.md#rollups-and-single-requests';
+const statements = 'statements.md#months';
 const byTag = 'tags.md#usage-by-tag';
 const postgres = 'accounts.md#postgresql';
 const roles = 'portal.md#roles';
@@ -125,6 +126,13 @@ const ofReports = {
   tag_report_not_whole_days: [400, byTag, 'Tags are counted by days: expected whole UTC days, and no hours.', 'by'],
   tag_name_missing: [400, byTag, 'A report by tag groups by the values of one tag: expected its name.', 'tag', tagHint],
   tag_name_unused: [400, byTag, 'A name of a tag groups only by the dimension `tag`.', 'tag', tagHint],
+  statement_of_future: [400, statements, 'The month {month} has not begun: it is {now} in UTC.', 'month'],
+  statement_before_workspace: [
+    400,
+    statements,
+    'The workspace has no statement for {month}: its first is {first}.',
+    'month',
+  ],
   cursor_malformed: [400, api, 'cursor: expected the next_cursor of the page before, with the same filters.', 'cursor'],
   requests_dropped: [
     400,
@@ -141,6 +149,10 @@ const ofReports = {
 
 /** Refusals of commands alone. */
 const ofCommands = ofCommandLine({
+  focus_not_whole_days: [
+    'statements.md#focus',
+    'FOCUS rows count whole days: expected UTC days for --since and --until.',
+  ],
   times_reversed: ['accounts.md#export', '--since must be before --until.'],
   file_exists: [copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
   file_not_written: ['accounts.md#export', '{file} (--out) could not be written: {reason}'],

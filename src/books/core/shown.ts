@@ -133,8 +133,12 @@ export function shownAuditEntry({ id, at, actor, action, objectId, workspaceName
 /** Dimensions that were not requested are undefined, so that JSON leaves them out. */
 export function shownUsage(line: UsageLine) {
   const { workspace, key, model, surface, tag, week, day, hour } = line;
+  return { workspace, key, model, surface, tag, week, day, hour, ...shownSums(line) };
+}
+
+/** The sums of a line of a report. */
+export function shownSums(line: UsageLine) {
   return {
-    ...{ workspace, key, model, surface, tag, week, day, hour },
     requests: line.requests,
     prompt_tokens: line.promptTokens,
     completion_tokens: line.completionTokens,

@@ -7,7 +7,8 @@ export async function createAuditTrail(database: Kysely<unknown>, actors: readon
   await createTable(database, actors);
   await schema.createIndex('audit_by_time').on('audit').column('at').execute();
   await schema.createIndex('audit_of_workspace').on('audit').columns(['workspace_id', 'id']).execute();
-  await (isSqlite(database) ? keepRowsOnSqlite : keepRowsOnPostgres)(database);
+  const why = 'entries of the audit trail are never changed or removed';
+  await keepRows(database, 'audit', { why, replaces: 'refused' });
 }
 
 async function createTable(database: Kysely<unknown>, actors: readonly string[]): Promise<void> {
@@ -54,29 +55,37 @@ export async function acceptActors(database: Kysely<unknown>, actors: readonly s
   for (const { text } of kept) await sql.raw(text).execute(database);
 }
 
-const keepsRows = 'entries of the audit trail are never changed or removed';
-
-async function keepRowsOnPostgres(database: Kysely<unknown>): Promise<void> {
-  await sql`
-    create or replace function audit_keeps_rows() returns trigger language plpgsql as $$
-    begin raise exception ${sql.lit(keepsRows)}; end $$
-  `.execute(database);
-  await sql`
-    create trigger audit_keeps_rows before update or delete or truncate on audit
-    for each statement execute function audit_keeps_rows()
-  `.execute(database);
-}
-
-async function keepRowsOnSqlite(database: Kysely<unknown>): Promise<void> {
-  for (const [name, event, when] of [
-    ['audit_keeps_rows_as_they_are', 'update', sql``],
-    ['audit_keeps_rows', 'delete', sql``],
-    // `insert or replace` removes the row of the same id without calling triggers of `delete`.
-    ['audit_replaces_no_row', 'insert', sql`when exists (select 1 from audit where id = new.id)`],
-  ] as const) {
+/**
+ * Makes the database refuse to change or remove the rows of a table. On SQLite `insert or replace` removes the row of the same id
+ * without calling triggers of `delete`; `replaces`: refuse that, too.
+ */
+export async function keepRows(
+  database: Kysely<unknown>,
+  table: string,
+  { why, replaces }: { readonly why: string; readonly replaces?: 'refused' },
+): Promise<void> {
+  const name = (suffix: string) => sql.ref(`${table}_${suffix}`);
+  const refused = sql.lit(why);
+  if (!isSqlite(database)) {
     await sql`
-      create trigger ${sql.ref(name)} before ${sql.raw(event)} on audit ${when}
-      begin select raise(abort, ${sql.lit(keepsRows)}); end
+      create or replace function ${name('keeps_rows')}() returns trigger language plpgsql as $$
+      begin raise exception ${refused}; end $$
     `.execute(database);
+    await sql`
+      create trigger ${name('keeps_rows')} before update or delete or truncate on ${sql.table(table)}
+      for each statement execute function ${name('keeps_rows')}()
+    `.execute(database);
+    return;
+  }
+  const refuse = (trigger: string, event: string, when = sql``) =>
+    sql`
+      create trigger ${name(trigger)} before ${sql.raw(event)} on ${sql.table(table)} ${when}
+      begin select raise(abort, ${refused}); end
+    `.execute(database);
+  await refuse('keeps_rows_as_they_are', 'update');
+  await refuse('keeps_rows', 'delete');
+  if (replaces === 'refused') {
+    const isThere = sql`when exists (select 1 from ${sql.table(table)} where id = new.id)`;
+    await refuse('replaces_no_row', 'insert', isThere);
   }
 }

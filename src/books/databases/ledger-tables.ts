@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { keepRows } from './audit-table.ts';
 import { isSqlite } from './sql-dialect.ts';
 import { histogramMeasures, keyColumnsOf, usageSumColumns, type UsageTable } from '../ledger/usage-rollup.ts';
 
@@ -122,4 +123,16 @@ export async function addRefusals({ schema }: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint('refusal_of_minute', ['minute', 'key_id', 'model', 'code'])
     .execute();
   await schema.createIndex('refusals_in_order').on('refusals').column('first_id').execute();
+}
+
+/** Adds the statements of closed months, as they were made. */
+export async function addStatements(database: Kysely<unknown>): Promise<void> {
+  await database.schema
+    .createTable('statements')
+    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
+    .addColumn('month', 'text', (column) => column.notNull())
+    .addColumn('document', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('statement_of_month', ['workspace_id', 'month'])
+    .execute();
+  await keepRows(database, 'statements', { why: 'statements of closed months are never changed or removed' });
 }

@@ -4,7 +4,7 @@ import { addAlerts, addTagAlerts } from './alert-tables.ts';
 import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations, addOverrides } from './declaration-tables.ts';
 import { addIdentities } from './identity-tables.ts';
-import { addFailures, addRefusals, addTags, createLedger } from './ledger-tables.ts';
+import { addFailures, addRefusals, addStatements, addTags, createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
 
@@ -90,6 +90,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0012-refusals': { up: addRefusals },
   '0013-overrides': { up: addOverrides },
   '0014-identities': { up: (database) => addIdentities(database, amountBound) },
+  '0015-statements': { up: addStatements },
 };
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

@@ -45,6 +45,7 @@ export interface Schema {
   readonly ledger_state: LedgerStateTable;
   readonly refusals: RefusalRow;
   readonly identities: IdentityTable;
+  readonly statements: StatementTable;
 }
 
 /** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */
@@ -258,6 +259,15 @@ interface LedgerTagTable {
 
 interface TagBudgetTable extends ColumnsOf<typeof tagBudgetFields> {
   readonly tag: SmallInteger;
+}
+
+/** The statement of a closed month. Triggers refuse every update and delete. */
+interface StatementTable {
+  readonly workspace_id: string;
+  /** `2026-11` */
+  readonly month: string;
+  /** A `MonthStatement` in JSON. */
+  readonly document: string;
 }
 
 interface LedgerStateTable {

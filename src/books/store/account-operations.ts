@@ -27,7 +27,9 @@ import type { Schema } from '../databases/schema.ts';
 import * as kept from '../ledger/kept-since.ts';
 import * as requests from '../ledger/list-requests.ts';
 import * as history from '../ledger/model-history.ts';
+import * as focus from '../ledger/focus-day.ts';
 import * as refusals from '../ledger/refusals.ts';
+import * as statements from '../ledger/statements.ts';
 import * as usage from '../ledger/usage-report.ts';
 import * as books from '../ledger/verify-ledger.ts';
 
@@ -141,6 +143,8 @@ export const reports = {
   verifyLedger: books.verifyLedger,
   moneyFigures: money.moneyFigures,
   modelHistory: history.modelHistory,
+  statement: statements.statement,
+  focusDay: focus.focusDay,
 };
 
 const table = { ...changes, ...declared, ...alerting, ...identifying, ...sessions, ...records, ...reads, ...reports };

@@ -82,6 +82,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('../commands/usage.ts')).usageCommand },
   },
   {
+    name: 'statement',
+    summary: 'the account of a workspace for a month: balances, credits, usage',
+    load: { kind: 'commands', register: async () => (await import('../commands/statement.ts')).statementCommand },
+  },
+  {
     name: 'ledger',
     summary: 'check the books, and the file that they are in',
     load: { kind: 'commands', register: async () => (await import('../commands/ledger.ts')).ledgerCommand },

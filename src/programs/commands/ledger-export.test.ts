@@ -10,7 +10,8 @@ import { runCommand } from '../../../test/support/run-command.ts';
 import { sampleDatabase, sampleNow, temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../../../test/support/sample-store.ts';
-import { formatUsd } from '../../core/money.ts';
+import { focusColumnFaults, focusFaults, type FocusRecord } from '../../../test/support/focus-rules.ts';
+import { formatUsd, parseUsd } from '../../core/money.ts';
 
 // Each command is a process of its own, and this machine may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000 });
@@ -113,6 +114,37 @@ describe('weir ledger export', () => {
     expect(await parquetReadObjects({ file: await asyncBufferFromFile(none) })).toEqual([]);
   });
 
+  it('writes as FOCUS a row for each day, key, model and meter, whose costs are those of the ledger', async () => {
+    const ledger = await ledgerWithRequests();
+    const { file, printed } = await exported(ledger, 'focus', '--provider', 'Platform team');
+    // No value of these rows has a comma.
+    const [titles = [], ...lines] = readFileSync(file, 'utf8')
+      .trim()
+      .split('\r\n')
+      .map((line) => line.split(','));
+    const rows = lines.map((line): FocusRecord =>
+      Object.fromEntries(titles.map((title, at) => [title, line[at] || null])),
+    );
+    expect(rows).toHaveLength(printed.rows);
+    expect(focusColumnFaults(titles)).toEqual([]);
+    for (const row of rows) expect(focusFaults(row)).toEqual([]);
+    const billed = rows.map(({ BilledCost: cost }) => parseUsd(cost ?? '') ?? 0n);
+    const books = await ledger.weir('ledger', 'verify', '--json');
+    const { workspaces } = JSON.parse(books.stdout) as { readonly workspaces: readonly { readonly costs: string }[] };
+    expect(formatUsd(billed.reduce((sum, cost) => sum + cost, 0n))).toBe(workspaces[0]?.costs);
+    const hour = await ledger.weir(
+      'ledger',
+      'export',
+      '--format',
+      'focus',
+      '--out',
+      `${file}2`,
+      '--since',
+      '2026-07-02T01:00Z',
+    );
+    expect(hour.stderr).toContain('expected UTC days for --since and --until');
+  });
+
   it('refuses bad options by name, and writes nothing then', async () => {
     const { folder, weir } = await ledgerWithRequests();
     const out = join(folder, 'out.csv');
@@ -122,7 +154,7 @@ describe('weir ledger export', () => {
       return stderr;
     };
     const csv = ['--format', 'csv', '--out', out];
-    expect(await refused('--format', 'json', '--out', out)).toContain('Allowed choices are csv, parquet');
+    expect(await refused('--format', 'json', '--out', out)).toContain('Allowed choices are csv, parquet, focus');
     expect(await refused('--out', out)).toContain("'--format <format>' not specified");
     expect(await refused('--format', 'csv')).toContain("'--out <file>' not specified");
     expect(await refused(...csv, '--since', 'yesterday')).toContain('--since');

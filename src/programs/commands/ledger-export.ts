@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
@@ -10,16 +10,18 @@ import type { LedgerFilter } from '../../books/core/administration.ts';
 import { accountsCommand } from './accounts-command.ts';
 import type { exportWriters, ExportWriter } from './export-writers.ts';
 import { momentOption } from './option-values.ts';
+import { csvLines } from './tables.ts';
 import { endingSignals } from '../../process/stop-signals.ts';
 
 type Format = keyof typeof exportWriters;
-const formats = ['csv', 'parquet'] as const satisfies readonly Format[];
+const formats = ['csv', 'parquet', 'focus'] as const satisfies readonly (Format | 'focus')[];
 
 interface ExportOptions {
   readonly since?: number;
   readonly until?: number;
   readonly workspace?: string;
-  readonly format: Format;
+  readonly format: (typeof formats)[number];
+  readonly provider: string;
   readonly out: string;
 }
 
@@ -27,19 +29,32 @@ interface ExportOptions {
 export function exportCommand(group: Command): void {
   const command = group
     .command('export')
-    .description('write the requests that are kept into a new file, oldest first, beside a running service too')
+    .description(
+      'write the requests that are kept into a new file, oldest first, or the cost of days as FOCUS 1.2, beside a running service too',
+    )
     .option('--since <when>', 'only requests started at or after this UTC day or moment', momentOption)
     .option('--until <when>', 'only requests started before this UTC day or moment', momentOption)
     .option('--workspace <workspace>', 'only this workspace, by name or id')
-    .addOption(new Option('--format <format>', 'what is written').choices(formats).makeOptionMandatory())
+    .addOption(
+      new Option('--format <format>', 'what is written; focus: one row of CSV for each day, key, model and meter')
+        .choices(formats)
+        .makeOptionMandatory(),
+    )
+    .option('--provider <name>', 'of --format focus: who answers for the gateway', 'Weir')
     .requiredOption('--out <file>', 'the file; there must be none of this name');
   accountsCommand<ExportOptions>(command, 'refuse', async (accounts, options) => {
-    const { since, until, workspace, format } = options;
+    const { since, until, workspace, format, provider } = options;
     if (since !== undefined && until !== undefined && since >= until) throw refusal('times_reversed');
     const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;
-    const keptSince = await accounts.keptSince();
+    const filter = { workspaceId, since, until };
     const file = resolve(options.out);
-    const rows = await writeExport(accounts, { workspaceId, since, until }, { file, format });
+    if (format === 'focus') {
+      if ((since ?? 0) % dayMs !== 0 || (until ?? 0) % dayMs !== 0) throw refusal('focus_not_whole_days');
+      const rows = await writeExport(file, (partial) => writeFocus(accounts, filter, { file, partial, provider }));
+      return { json: { rows, file }, text: `${file} holds ${rows} rows of FOCUS 1.2.` };
+    }
+    const keptSince = await accounts.keptSince();
+    const rows = await writeExport(file, (partial) => writeRequests(accounts, filter, { file, partial, format }));
     const dropped =
       keptSince > (since ?? 0)
         ? ` Requests before ${new Date(keptSince).toISOString()} were dropped earlier (WEIR_LEDGER_RETENTION_DAYS).`
@@ -48,15 +63,9 @@ export function exportCommand(group: Command): void {
   });
 }
 
-/** Writes the requests of a filter into a new file, and returns their number. The file gets its name when it is complete. */
-async function writeExport(
-  accounts: Accounts,
-  filter: LedgerFilter,
-  { file, format }: { readonly file: string; readonly format: Format },
-): Promise<number> {
+/** Writes a new file, and returns the number of its rows. The file gets its name when it is complete. */
+async function writeExport(file: string, fill: (partial: string) => Promise<number>): Promise<number> {
   refuseTaken(file);
-  const names = await accounts.workspaceNames();
-  const { exportWriters } = await import('./export-writers.ts');
   const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
   const remove = (): void => rmSync(partial, { force: true });
   const removeAndEnd = (signal: NodeJS.Signals): void => {
@@ -66,20 +75,9 @@ async function writeExport(
   };
   for (const signal of endingSignals) process.once(signal, removeAndEnd);
   try {
-    const writer = onDisk(file, (): ExportWriter => {
-      closeSync(openSync(partial, 'wx'));
-      return exportWriters[format](partial);
-    });
-    let rows = 0;
-    for await (const outcomes of accounts.exportRequests(filter)) {
-      const requests = outcomes.map((outcome) => ({ outcome, workspace: names(outcome.workspaceId) }));
-      onDisk(file, () => writer.write(requests));
-      rows += requests.length;
-      // Reading SQLite never yields to the event loop, so signals would not be handled without this turn.
-      await nextTurn();
-    }
+    onDisk(file, () => closeSync(openSync(partial, 'wx')));
+    const rows = await fill(partial);
     onDisk(file, () => {
-      writer.end();
       syncPath(partial);
       refuseTaken(file);
       renameSync(partial, file);
@@ -91,6 +89,52 @@ async function writeExport(
     remove();
   }
 }
+
+interface Target {
+  /** As the operator named it. */
+  readonly file: string;
+  /** The empty file that is written. */
+  readonly partial: string;
+}
+
+async function writeRequests(
+  accounts: Accounts,
+  filter: LedgerFilter,
+  { file, partial, format }: Target & { readonly format: Format },
+): Promise<number> {
+  const names = await accounts.workspaceNames();
+  const { exportWriters } = await import('./export-writers.ts');
+  const writer = onDisk(file, (): ExportWriter => exportWriters[format](partial));
+  let rows = 0;
+  for await (const outcomes of accounts.exportRequests(filter)) {
+    const requests = outcomes.map((outcome) => ({ outcome, workspace: names(outcome.workspaceId) }));
+    onDisk(file, () => writer.write(requests));
+    rows += requests.length;
+    // Reading SQLite never yields to the event loop, so signals would not be handled without this turn.
+    await nextTurn();
+  }
+  onDisk(file, () => writer.end());
+  return rows;
+}
+
+async function writeFocus(
+  accounts: Accounts,
+  filter: LedgerFilter,
+  { file, partial, provider }: Target & { readonly provider: string },
+): Promise<number> {
+  const { focusColumns } = await import('../../books/ledger/focus-day.ts');
+  onDisk(file, () => appendFileSync(partial, csvLines([focusColumns])));
+  let rows = 0;
+  for (const { day = '' } of await accounts.usageReport(filter, ['day'])) {
+    const charges = await accounts.focusDay({ day: Date.parse(day), workspaceId: filter.workspaceId, provider });
+    onDisk(file, () => appendFileSync(partial, csvLines(charges)));
+    rows += charges.length;
+    await nextTurn();
+  }
+  return rows;
+}
+
+const dayMs = 86_400_000;
 
 function refuseTaken(file: string): void {
   if (existsSync(file)) throw refusal('file_exists', { file, what: 'an export', option: ' (--out)' });

@@ -1,0 +1,237 @@
+import type { Kysely, Transaction } from 'kysely';
+import { formatUsd, type Money, parseUsd } from '../../core/money.ts';
+import { type KeyOwner, keyOwners } from '../accounts/keys.ts';
+import type { ModelPrices } from '../accounts/model-prices.ts';
+import { listTagNames } from '../accounts/tag-budgets.ts';
+import { listWorkspaces } from '../accounts/workspaces.ts';
+import type { UsageLine } from '../core/administration.ts';
+import { byIds } from '../databases/by-ids.ts';
+import { atOneMoment } from '../databases/one-moment.ts';
+import type { Schema } from '../databases/schema.ts';
+import { periodMs } from './usage-rollup.ts';
+import { usageReport } from './usage-report.ts';
+
+// The usage of a day as rows of FOCUS 1.2, the FinOps Open Cost and Usage Specification (https://focus.finops.org): one for each
+// key, model and meter. A workspace is the billing account, an identity the sub account, a key the resource, a model the SKU.
+
+/** Prices of a token in units of 10⁻¹² USD. */
+type TokenPrices = Readonly<Record<'prompt' | 'cached' | 'completion', Money>>;
+
+interface RecordedPrices {
+  readonly at: number;
+  readonly prices: TokenPrices;
+}
+
+/** What a row charges for, and its price. */
+interface Charge {
+  readonly meter: string;
+  readonly consumed: readonly [quantity: number, unit: string];
+  /** The quantity times the unit price is the cost. */
+  readonly priced: readonly [quantity: string, unit: string, unitPrice: Money];
+  readonly cost: Money;
+  readonly category: 'Standard' | 'Other';
+}
+
+interface Facts {
+  readonly day: number;
+  readonly line: UsageLine;
+  readonly owner: KeyOwner | undefined;
+  readonly workspace: { readonly id: string; readonly name: string };
+  readonly tags: Readonly<Record<string, string>>;
+  readonly provider: string;
+}
+
+/** Units have the names of FOCUS; one that it does not know begins with a capital. */
+const tokens = 'Tokens';
+
+/** The columns in the order of the file, and how each is read. */
+const columns = {
+  BilledCost: ({ cost }) => formatUsd(cost),
+  BillingAccountId: (_, { workspace }) => workspace.id,
+  BillingAccountName: (_, { workspace }) => workspace.name,
+  BillingCurrency: () => 'USD',
+  BillingPeriodEnd: (_, { day }) => secondOf(monthStart(day, 1)),
+  BillingPeriodStart: (_, { day }) => secondOf(monthStart(day, 0)),
+  ChargeCategory: () => 'Usage',
+  ChargeClass: () => null,
+  ChargeDescription: ({ meter }, { line }) => `${meter} of ${line.model}`,
+  ChargeFrequency: () => 'Usage-Based',
+  ChargePeriodEnd: (_, { day }) => secondOf(day + periodMs.usage_days),
+  ChargePeriodStart: (_, { day }) => secondOf(day),
+  ConsumedQuantity: ({ consumed }) => `${consumed[0]}`,
+  ConsumedUnit: ({ consumed }) => consumed[1],
+  ContractedCost: ({ cost }) => formatUsd(cost),
+  ContractedUnitPrice: ({ priced }) => formatUsd(priced[2]),
+  EffectiveCost: ({ cost }) => formatUsd(cost),
+  InvoiceId: () => null,
+  InvoiceIssuerName: (_, { provider }) => provider,
+  ListCost: ({ cost }) => formatUsd(cost),
+  ListUnitPrice: ({ priced }) => formatUsd(priced[2]),
+  PricingCategory: ({ category }) => category,
+  PricingQuantity: ({ priced }) => priced[0],
+  PricingUnit: ({ priced }) => priced[1],
+  ProviderName: (_, { provider }) => provider,
+  PublisherName: (_, { provider }) => provider,
+  ResourceId: (_, { line }) => line.key ?? null,
+  ResourceName: (_, { owner }) => owner?.name ?? null,
+  ResourceType: () => 'API Key',
+  ServiceCategory: () => 'AI and Machine Learning',
+  ServiceName: () => 'Language models',
+  ServiceSubcategory: () => 'Generative AI',
+  SkuId: (_, { line }) => line.model ?? null,
+  SkuMeter: ({ meter }) => meter,
+  SkuPriceDetails: () => null,
+  SkuPriceId: ({ meter, priced }, { line }) =>
+    `${line.model}:${meter.replaceAll(' ', '-').toLowerCase()}:${formatUsd(priced[2])}`,
+  SubAccountId: (_, { owner }) => owner?.identity ?? null,
+  SubAccountName: (_, { owner }) => owner?.identityName ?? null,
+  Tags: (_, { tags }) => (Object.keys(tags).length === 0 ? null : JSON.stringify(tags)),
+} as const satisfies Readonly<Record<string, (charge: Charge, facts: Facts) => string | null>>;
+
+export const focusColumns: readonly string[] = Object.keys(columns);
+export type FocusRow = readonly (string | null)[];
+
+export interface FocusOptions {
+  /** First moment of a UTC day. */
+  readonly day: number;
+  readonly workspaceId?: string | undefined;
+  /** The name of the company that answers for the gateway. */
+  readonly provider: string;
+}
+
+/** The rows of a day, in the order of `focusColumns`. Their billed costs add up to the cost of the day. */
+export async function focusDay(
+  queries: Kysely<Schema>,
+  { day, workspaceId, provider }: FocusOptions,
+): Promise<readonly FocusRow[]> {
+  return atOneMoment(queries, async (transaction) => {
+    const filter = { workspaceId, since: day, until: day + periodMs.usage_days };
+    const lines = await usageReport(transaction, filter, ['key', 'model']);
+    const owners = await keyOwners(transaction, [...new Set(lines.flatMap(({ key }) => key ?? []))]);
+    const workspaces = new Map((await listWorkspaces(transaction)).map((workspace) => [workspace.id, workspace]));
+    const prices = await recordedPrices(transaction, [...new Set(lines.flatMap(({ model }) => model ?? []))]);
+    const tagged = await taggedLines(transaction, filter);
+    return lines.flatMap((whole) => {
+      const owner = owners.get(whole.key ?? '');
+      const { id = '', name = '', labels = {} } = workspaces.get(owner?.workspaceId ?? '') ?? {};
+      // Labels and tags of requests are two schemes of tags: FOCUS wants a prefix for all but one.
+      const ofWorkspace = Object.fromEntries(Object.entries(labels).map(([label, value]) => [`label/${label}`, value]));
+      return splitByTag(whole, tagged.get(groupOf(whole)) ?? []).flatMap(({ line, tags }) => {
+        const facts = { day, line, owner, workspace: { id, name }, tags: { ...ofWorkspace, ...tags }, provider };
+        return chargesOf(line, prices.get(line.model ?? '') ?? [], day).map((charge) =>
+          Object.values(columns).map((read) => read(charge, facts)),
+        );
+      });
+    });
+  });
+}
+
+const groupOf = ({ key, model }: UsageLine): string => `${key} ${model}`;
+
+/** The lines by the values of each tag name that requests of a key and model had. Empty values: requests without it. */
+async function taggedLines(
+  transaction: Transaction<Schema>,
+  filter: { readonly workspaceId: string | undefined; readonly since: number; readonly until: number },
+): Promise<ReadonlyMap<string, readonly (readonly [name: string, lines: readonly UsageLine[]])[]>> {
+  const tagged = new Map<string, (readonly [string, readonly UsageLine[]])[]>();
+  for (const { name } of await listTagNames(transaction, filter.workspaceId)) {
+    const lines = await usageReport(transaction, { ...filter, tagName: name }, ['key', 'model', 'tag']);
+    for (const [group, some] of Map.groupBy(lines, groupOf)) {
+      if (some.some(({ tag }) => tag !== '')) tagged.getOrInsertComputed(group, () => []).push([name, some]);
+    }
+  }
+  return tagged;
+}
+
+/**
+ * The parts of a line with the tags that all their requests have. Rollups count each name of a tag by itself, so only one name can
+ * divide a line: the first by which its requests differ.
+ */
+function splitByTag(
+  whole: UsageLine,
+  tagged: readonly (readonly [name: string, lines: readonly UsageLine[]])[],
+): readonly { readonly line: UsageLine; readonly tags: Readonly<Record<string, string>> }[] {
+  const common = Object.fromEntries(
+    tagged.flatMap(([name, [only, other]]) => (other === undefined ? [[name, only?.tag ?? '']] : [])),
+  );
+  const [dividing] = tagged.filter(([, lines]) => lines.length > 1);
+  if (dividing === undefined) return [{ line: whole, tags: common }];
+  const [name, lines] = dividing;
+  return lines.map((line) => ({ line, tags: line.tag === '' ? common : { ...common, [name]: line.tag ?? '' } }));
+}
+
+/** The charges of a line by meter, if the prices of the day give its cost to the last unit; else one for its amount. */
+function chargesOf(line: UsageLine, recorded: readonly RecordedPrices[], day: number): readonly Charge[] {
+  const { promptTokens, cachedTokens, completionTokens, webSearches, requests, cost } = line;
+  if (cost === 0n && promptTokens + completionTokens + webSearches === 0) return [];
+  for (const prices of pricesOf(recorded, day, { withSearches: webSearches > 0 })) {
+    const metered: readonly (readonly [string, number, string, Money])[] = [
+      ['Prompt tokens', promptTokens - cachedTokens, tokens, prices.prompt],
+      ['Cached prompt tokens', cachedTokens, tokens, prices.cached],
+      ['Completion tokens', completionTokens, tokens, prices.completion],
+    ];
+    const rest = cost - metered.reduce((sum, [, quantity, , price]) => sum + BigInt(quantity) * price, 0n);
+    const searches = BigInt(webSearches);
+    if (searches === 0n ? rest !== 0n : rest < 0n || rest % searches !== 0n) continue;
+    return [...metered, ['Web searches', webSearches, 'Searches', searches === 0n ? 0n : rest / searches] as const]
+      .filter(([, quantity]) => quantity > 0)
+      .map(([meter, quantity, unit, price]) => ({
+        ...{ meter, consumed: [quantity, unit], priced: [`${quantity}`, unit, price], category: 'Standard' },
+        cost: BigInt(quantity) * price,
+      }));
+  }
+  const priced = [formatUsd(cost), 'USD', usdItself] as const;
+  return [{ meter: 'Requests', consumed: [requests, 'Requests'], priced, cost, category: 'Other' }];
+}
+
+const usdItself: Money = 10n ** 12n;
+const free: TokenPrices = { prompt: 0n, cached: 0n, completion: 0n };
+
+/**
+ * The prices that a line of a day may have, the likeliest first. The price of a search is not recorded: it is the rest, which is
+ * known if no other price was in force on the day.
+ */
+function pricesOf(
+  recorded: readonly RecordedPrices[],
+  day: number,
+  { withSearches }: { readonly withSearches: boolean },
+): readonly TokenPrices[] {
+  const until = recorded.filter(({ at }, index) => index === 0 || at < day + periodMs.usage_days);
+  const changed = until.slice(1).some(({ at }) => at > day);
+  const known = until.map(({ prices }) => prices).toReversed();
+  if (!withSearches) return [...known, free];
+  return changed ? [] : known.slice(0, 1);
+}
+
+/** The prices of models that the audit trail has, oldest first. */
+async function recordedPrices(
+  transaction: Transaction<Schema>,
+  models: readonly string[],
+): Promise<ReadonlyMap<string, readonly RecordedPrices[]>> {
+  const rows = await byIds(models, (some) =>
+    transaction
+      .selectFrom('audit')
+      .select(['object_id', 'at', 'after'])
+      .where('object_id', 'in', some)
+      .where('action', '=', 'model.price')
+      .orderBy('id')
+      .execute(),
+  );
+  const prices = new Map<string, RecordedPrices[]>();
+  for (const { object_id: model, at, after } of rows) {
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- `recordModelPrices` alone writes these entries.
+    const { prompt, completion, input_cache_read: cached } = JSON.parse(after) as ModelPrices;
+    const read = (text: string): Money => parseUsd(text) ?? 0n;
+    const of = { prompt: read(prompt), cached: read(cached), completion: read(completion) };
+    prices.getOrInsertComputed(model, () => []).push({ at: Number(at), prices: of });
+  }
+  return prices;
+}
+
+/** FOCUS wants moments without parts of a second. */
+const secondOf = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z');
+
+function monthStart(day: number, monthsLater: number): number {
+  const at = new Date(day);
+  return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + monthsLater, 1);
+}
