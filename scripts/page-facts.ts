@@ -1,7 +1,7 @@
 /** The figures and names that pages state in sentences. A page names a fact behind it: `30<!--=failed-keys.tolerated-->`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keyFields } from '../src/core/account.ts';
+import { keyFields, maxLabels } from '../src/core/account.ts';
 import { identityBounds, maxSubjects } from '../src/core/identity.ts';
 import { auditActions, creditFields, usageDimensions } from '../src/books/core/administration.ts';
 import { defaultThresholds } from '../src/core/alert.ts';
@@ -75,6 +75,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'workspace.in-flight': defaultLimits.maxInFlight,
   'credit.note-length': creditFields.note.maxLength,
   'statements.closed-after': closedAfterHours,
+  'workspace.labels': maxLabels,
   'tags.of-request': listBounds.maxRequestTags,
   'tags.names': listBounds.maxTagNames,
   'tags.values': listBounds.maxTagValues,

@@ -273,7 +273,7 @@ describe('the command line', () => {
       [['key', 'budget', 'key_1'], 'either --budget with --period, or --clear'],
       [['key', 'limits', 'key_1'], 'give --rate, --burst, or both'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
-      [['workspace', 'limits', 'a'], 'give --max-in-flight, --credit-limit, or both'],
+      [['workspace', 'limits', 'a'], 'give --max-in-flight, --credit-limit, --labels, or several of them'],
       [['usage', '--by', 'colour'], 'any of hour, day, week, model, key, workspace, surface'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {

@@ -31,3 +31,18 @@ it.each([
     error: { message: expect.stringContaining(message) as string, field: 'month' },
   });
 });
+
+it('labels of a workspace are set, kept in order, refused if malformed, and removed', async () => {
+  const { server } = await samplePortal();
+  const set = (labels: object | null) =>
+    call(server, { method: 'PATCH', url: '/api/v1/workspaces/acme', headers: withToken, payload: { labels } });
+  expect(await set({ team: 'a', 'example.com/cost-centre': '42' })).toMatchObject({
+    ...{ status: 200, body: { labels: { 'example.com/cost-centre': '42', team: 'a' } } },
+  });
+  expect(await set({ team: 'a b' })).toMatchObject({
+    status: 400,
+    body: { error: { field: 'labels', message: expect.stringContaining('expected at most 16 labels') as string } },
+  });
+  expect((await call(server, { url: july, headers: withToken })).body).toMatchObject({ labels: { team: 'a' } });
+  expect(await set(null)).toMatchObject({ status: 200, body: { labels: null } });
+});

@@ -8,6 +8,7 @@ import type {
   ValueOfField,
 } from '../../core/account-field.ts';
 import { budgetPeriods } from '../../core/account.ts';
+import { areLabels, labelsForm } from '../../core/labels.ts';
 import { formatUsd } from '../../core/money.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
 import type { ShownFields } from '../../books/core/shown.ts';
@@ -35,6 +36,8 @@ const patterns = z
   })
   .meta({ description: 'Models such as `org/model`, or `org/*` for all of an organisation.', example: ['qwen/*'] });
 
+const labels = z.record(z.string(), z.string());
+
 /** What a field takes in an answer, and in the body of a request. */
 function schemasOf(field: AccountField): { readonly shown: z.ZodType; readonly given: z.ZodType } {
   const same = (schema: z.ZodType) => ({ shown: schema, given: schema });
@@ -56,7 +59,7 @@ function schemasOf(field: AccountField): { readonly shown: z.ZodType; readonly g
     case 'thresholds':
       return { shown: budgetThresholds, given: givenThresholds };
     case 'labels':
-      return same(z.record(z.string(), z.string()));
+      return { shown: labels, given: labels.refine(areLabels, `expected ${labelsForm}`) };
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { AccountField, AccountFields, FieldKind } from '../../core/account-field.ts';
 import { formatUsd } from '../../core/money.ts';
-import { countOption, modelsOption, momentOption, usdOption } from './option-values.ts';
+import { countOption, labelsOption, modelsOption, momentOption, usdOption } from './option-values.ts';
 
 /** What stands for a value in the help, and its parser. */
 const forms: { readonly [Kind in FieldKind]?: readonly [placeholder: string, parse: (text: string) => unknown] } = {
@@ -10,6 +10,7 @@ const forms: { readonly [Kind in FieldKind]?: readonly [placeholder: string, par
   money: ['usd', usdOption],
   moment: ['when', momentOption],
   models: ['patterns', modelsOption],
+  labels: ['labels', labelsOption],
 };
 
 /** Adds the options of a table of fields, with their defaults. */

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { type BudgetPeriod, budgetPeriods } from '../../core/account.ts';
+import { areLabels, labelsForm } from '../../core/labels.ts';
 import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
 import { readMoment } from '../../core/moment.ts';
 import { type Money, parseSpendable, spendableForm } from '../../core/money.ts';
@@ -46,6 +47,14 @@ export function modelsOption(text: string): ModelPatterns {
   const read = readModelPatterns(text);
   if ('problem' in read) throw new InvalidArgumentError(read.problem);
   return read.patterns;
+}
+
+/** Labels `name=value` with commas; an empty text is none. */
+export function labelsOption(text: string): Readonly<Record<string, string>> {
+  const parts = text === '' ? [] : text.split(',').map((part) => part.trim().split(/=(.*)/s, 2));
+  const labels = Object.fromEntries(parts.map(([name = '', value]) => [name, value ?? '=']));
+  if (!areLabels(labels)) throw new InvalidArgumentError(`It must be ${labelsForm}.`);
+  return labels;
 }
 
 /** A parser that also accepts one word, which stands for no value. */

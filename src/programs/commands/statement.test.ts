@@ -8,16 +8,17 @@ import { databaseUrl } from '../../../test/support/sample-store.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 async function begin() {
-  const { ids, location, queries, settle } = await sampleDatabase('10');
-  await queries.updateTable('workspaces').set({ labels: '{"cost-centre":"42"}' }).execute();
+  const { ids, location, settle } = await sampleDatabase('10');
   await settle([sampleOutcome({ ...ids, requestId: 'r1', cost: 1_500_000n, tags: 'team=search' })]);
   await settle([sampleOutcome({ ...ids, requestId: 'r2', cost: 500_000n, startedAt: Date.UTC(2026, 6, 31) })]);
   const env = { WEIR_DATABASE_URL: databaseUrl(location) };
-  return { ids, weir: (...args: readonly string[]) => runCommand(['statement', ...args], { env }) };
+  const label = (labels: string) => runCommand(['workspace', 'limits', 'acme', '--labels', labels], { env });
+  return { ids, label, weir: (...args: readonly string[]) => runCommand(['statement', ...args], { env }) };
 }
 
 it('prints the account of a month for people, and as JSON and CSV', async () => {
-  const { ids, weir } = await begin();
+  const { ids, label, weir } = await begin();
+  expect(await label('cost-centre=42')).toMatchObject({ code: 0 });
   const { code, stdout } = await weir('acme', '2026-07');
   expect(code).toBe(0);
   const words = stdout.replaceAll(/ +/g, ' ');
@@ -43,10 +44,18 @@ it('prints the account of a month for people, and as JSON and CSV', async () => 
 });
 
 it('refuses what is no month and no workspace', async () => {
-  const { weir } = await begin();
+  const { label, weir } = await begin();
   expect((await weir('acme', '2026-13')).stderr).toContain('It must be a month such as 2026-11.');
   expect((await weir('acme', '2026-06')).stderr).toContain('The workspace has no statement for 2026-06');
   expect((await weir('acme', '2999-01')).stderr).toContain('The month 2999-01 has not begun');
   expect((await weir('nobody', '2026-07')).stderr).toContain('There is no workspace named "nobody"');
+  for (const labels of [
+    'team',
+    'team=a b',
+    '/team=a',
+    `${'x'.repeat(64)}=a`,
+    Array.from({ length: 17 }, (_, at) => `l${at}=`).join(),
+  ])
+    expect((await label(labels)).stderr).toContain('It must be at most 16 labels such as cost-centre=42');
   expect((await weir('acme', '2026-07', '--format', 'xml')).stderr).toContain('Allowed choices are json, csv');
 });

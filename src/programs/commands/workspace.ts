@@ -58,7 +58,7 @@ export function workspaceCommand(program: Command): void {
 
   const limits = group
     .command('limits')
-    .description('change how many requests of a workspace may be in flight, and how far it may owe')
+    .description('change how many requests of a workspace may be in flight, how far it may owe, and its labels')
     .argument('<workspace>', 'name or id');
   accountsCommand<WorkspaceSettings>(
     withChanges(limits, workspaceFields),
