@@ -63,8 +63,8 @@ function searchedFaults({ kind, usage }: BilledRow, { event, searches }: Served)
     : [`${webSearches} searches of a request that ${kind}, for ${least} to ${most}`];
 }
 
-/** Estimates suppose longer tokens than these engines have, and rather err low. */
-const estimated = 1.2;
+/** Estimates suppose longer tokens than these engines have, and rather err low. The signs of a directive are short tokens there. */
+const estimated = 1.25;
 
 /** Nobody pays for more than the prompt, whoever has continued the answer, and for none if the answer broke off. */
 function promptFaults({ kind, usage, countedBy }: BilledRow, { event, promptTokens }: Served): readonly string[] {
