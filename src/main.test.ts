@@ -86,6 +86,7 @@ describe('weir key', () => {
       budget: { limit: '5', period: 'week' },
       rate: 7,
       burst: 9,
+      tokens_per_minute: null,
       expires_at: null,
       models: null,
       created_at: expect.stringMatching(/^\d{4}-/),
@@ -125,6 +126,10 @@ describe('weir key', () => {
     expect(await json('key', 'budget', id, '--clear')).toMatchObject({ id, budget: null });
     expect(await json('key', 'limits', id, '--rate', '500')).toMatchObject({ id, rate: 500, burst: 200 });
     expect(await json('key', 'limits', id, '--burst', '9')).toMatchObject({ id, rate: 500, burst: 9 });
+    const tokens = async (text: string): Promise<unknown> => json('key', 'limits', id, '--tokens-per-minute', text);
+    expect(await tokens('60000')).toMatchObject({ id, burst: 9, tokens_per_minute: 60_000 });
+    expect(await json('key', 'limits', id, '--rate', '501')).toMatchObject({ tokens_per_minute: 60_000 });
+    expect(await tokens('none')).toMatchObject({ id, rate: 501, burst: 9, tokens_per_minute: null });
     expect(await json('key', 'revoke', id)).toMatchObject({ id, status: 'revoked' });
     expect(await refusal('key', 'resume', id)).toEqual({ code: 1, message: expect.stringContaining('that is final') });
   });
@@ -271,9 +276,9 @@ describe('the command line', () => {
         'either --budget with --period, or --clear',
       ],
       [['key', 'budget', 'key_1'], 'either --budget with --period, or --clear'],
-      [['key', 'limits', 'key_1'], 'give --rate, --burst, or both'],
+      [['key', 'limits', 'key_1'], 'give --rate, --burst, --tokens-per-minute, or several of them'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
-      [['workspace', 'limits', 'a'], 'give --max-in-flight, --credit-limit, --labels, or several of them'],
+      [['workspace', 'limits', 'a'], 'give --max-in-flight, --credit-limit, --labels, --tokens-per-minute, or several of them'],
       [['usage', '--by', 'colour'], 'any of hour, day, week, model, key, workspace, surface'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {

@@ -63,7 +63,7 @@ describe('a new key', () => {
 describe('a key that is edited', () => {
   const of: Partial<KeyObject> = {
     ...{ name: 'CI', budget: { limit: '5', period: 'month' }, thresholds: [50, 100] },
-    ...{ rate: 10, burst: 20, models: ['qwen/*'], expires_at: '2026-08-01T10:00:30.000Z' },
+    ...{ rate: 10, burst: 20, tokens_per_minute: 5_000, models: ['qwen/*'], expires_at: '2026-08-01T10:00:30.000Z' },
   };
 
   test('shows its values', () => {
@@ -89,6 +89,8 @@ describe('a key that is edited', () => {
     ['Alerts at (% of the budget)', '', { thresholds: [] }],
     ['Alerts at (% of the budget)', '80,90', { thresholds: [80, 90] }],
     ['Requests at once', '30', { burst: 30 }],
+    ['Tokens a minute', '', { tokens_per_minute: null }],
+    ['Tokens a minute', '60000', { tokens_per_minute: 60_000 }],
     ['Models', '', { models: null }],
     ['Models', 'qwen/*, demo/chat', { models: ['qwen/*', 'demo/chat'] }],
   ])('sends only the changed field: %s "%s"', async (name, text, sent) => {

@@ -15,6 +15,17 @@ export type BudgetPeriod = (typeof budgetPeriods)[number];
 
 export const maxLabels = 16;
 
+/** A limit in tokens a minute (docs/accounts.md). */
+const tokensPerMinute = {
+  name: 'tokens_per_minute',
+  kind: 'count',
+  optional: true,
+  about: 'Tokens a minute, of prompts and answers together; null: no limit.',
+  example: 100_000,
+  option: 'tokens a minute, of prompts and answers together',
+  declared: { about: 'Tokens a minute, of prompts and answers together. Default: no limit.', example: 100_000 },
+} as const;
+
 /** The fields of a workspace that people set. A new one goes to the end. */
 export const workspaceFields = {
   status: {
@@ -77,6 +88,7 @@ export const workspaceFields = {
       example: { team: 'search' },
     },
   },
+  tokensPerMinute: { ...tokensPerMinute, action: 'workspace.limits' },
 } as const satisfies AccountFields;
 export type WorkspaceFields = typeof workspaceFields;
 
@@ -135,6 +147,7 @@ export const keyFields = {
     option: 'requests at once above the rate',
     action: 'key.limits',
   },
+  tokensPerMinute: { ...tokensPerMinute, action: 'key.limits' },
   /** The key is good until this moment. Absent: for good. */
   expiresAt: {
     name: 'expires_at',

@@ -10,6 +10,7 @@ export const identityLimits = {
   budget: keyFields.budget,
   rate: keyFields.rate,
   burst: keyFields.burst,
+  tokensPerMinute: keyFields.tokensPerMinute,
   models: keyFields.models,
 } as const satisfies AccountFields;
 export type IdentityLimits = AccountValues<typeof identityLimits>;

@@ -5,7 +5,7 @@ const ask: LimitsAsk = {
   ...{ keyId: 'key-1', workspaceId: 'ws-1', rate: 10, burst: 2, maxInFlight: 4 },
   funds: { balance: 100n, budget: 50n },
 };
-const idle: UnderWay = { fullInMs: 0, inFlight: 0, reserved: 0n, budgetReserved: () => 0n };
+const idle: UnderWay = { fullInMs: 0, inFlight: 0, reserved: 0n, budgetReserved: () => 0n, tokensFullInMs: () => 0 };
 const budgetReserved = (id: string, reserved: bigint) => ({
   budgetReserved: (asked: string) => (asked === id ? reserved : 0n),
 });
@@ -19,6 +19,7 @@ const tagged = {
     ],
   },
 };
+const tokens: Partial<LimitsAsk> = { tokens: [{ id: 'key:key-1', by: 'tokens', perMinute: 60_000 }] };
 const unlimited = { balance: 100n };
 
 it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refusedBy>]>([
@@ -28,6 +29,26 @@ it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refuse
   ['most of a token', {}, { fullInMs: 101 }, 'rate'],
   ['the last place', {}, { inFlight: 3 }, undefined],
   ['no place', {}, { inFlight: 4 }, 'concurrency'],
+  ['the last token of a minute', tokens, { tokensFullInMs: () => 59_999 }, undefined],
+  ['no token of a minute', tokens, { tokensFullInMs: () => 60_000 }, 'tokens'],
+  [
+    'no token of a minute, and no money',
+    { ...tokens, funds: { balance: 0n } },
+    { tokensFullInMs: () => 60_000 },
+    'tokens',
+  ],
+  [
+    'no token of a minute of the workspace',
+    {
+      tokens: [
+        { id: 'key:key-1', by: 'tokens', perMinute: 60_000 },
+        { id: 'ws:ws-1', by: 'workspace-tokens', perMinute: 60_000 },
+      ],
+    },
+    { tokensFullInMs: ({ id }) => (id === 'ws:ws-1' ? 70_000 : 0) },
+    'workspace-tokens',
+  ],
+  ['no place, and no token of a minute', tokens, { inFlight: 4, tokensFullInMs: () => 60_000 }, 'concurrency'],
   ['more under way than a limit that was lowered', {}, { inFlight: 9 }, 'concurrency'],
   ['a balance that is not used up yet', {}, { reserved: 99n }, undefined],
   ['a balance that those under way use up', {}, { reserved: 100n }, 'balance'],

@@ -1,5 +1,5 @@
 import type { Money } from './money.ts';
-import { hasToken, type RateStatus } from './token-bucket.ts';
+import { hasToken, minuteBucket, type RateStatus } from './token-bucket.ts';
 
 /** Limits of a key and of a workspace for which nothing else was set. */
 export const defaultLimits = { rate: 100, burst: 200, maxInFlight: 256 } as const;
@@ -84,8 +84,18 @@ export interface LimitsAsk {
   /** Requests that the workspace may have under way. */
   readonly maxInFlight: number;
   readonly funds: Funds;
+  /** Limits in tokens a minute, of the key, its workspace and tags of the request. Absent: there are none. */
+  readonly tokens?: readonly TokenLimit[] | undefined;
   /** The request costs nothing: no fund refuses it. */
   readonly isFree?: true | undefined;
+}
+
+/** A limit in tokens a minute, prompt and output together, that a request counts against. */
+export interface TokenLimit {
+  /** `key:ID`, `ws:ID` or `tag:WORKSPACE:team=search`, unique. */
+  readonly id: string;
+  readonly by: TokenLimitName;
+  readonly perMinute: number;
 }
 
 /** The requests in progress when a request is checked. */
@@ -97,20 +107,37 @@ export interface UnderWay {
   readonly reserved: Money;
   /** The amount reserved for the requests under way of a budget, by its id. */
   readonly budgetReserved: (id: string) => Money;
+  /** Time until the bucket of a limit in tokens is full, milliseconds. */
+  readonly tokensFullInMs: (limit: TokenLimit) => number;
 }
 
 /** Which fund is exhausted. `budget`: that of the key. */
 export const shortages = ['balance', 'budget', 'tag-budget'] as const;
 export type Shortage = (typeof shortages)[number];
 
-export const limitNames = ['rate', 'concurrency', ...shortages] as const;
+/** Whose tokens of this minute are used up. `tokens`: those of the key. */
+export const tokenLimitNames = ['tokens', 'workspace-tokens', 'tag-tokens'] as const;
+export type TokenLimitName = (typeof tokenLimitNames)[number];
+
+export const limitNames = ['rate', 'concurrency', ...tokenLimitNames, ...shortages] as const;
 export type LimitName = (typeof limitNames)[number];
 
 /** The first limit that refuses a request, in the order of refusals (docs/reference/architecture.md §2.2); undefined when it is admitted. */
 export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
   if (!hasToken(load.fullInMs, ask)) return 'rate';
   if (load.inFlight >= ask.maxInFlight) return 'concurrency';
-  return ask.isFree ? undefined : shortOf(ask, ask.funds, load);
+  return shortOfTokens(ask.tokens, load.tokensFullInMs) ?? (ask.isFree ? undefined : shortOf(ask, ask.funds, load));
+}
+
+/**
+ * The first limit in tokens of which nothing is left. The remaining tokens need not be enough for one more request, as with money: so
+ * what is used can exceed a limit by one answer, and no request is too large for any limit.
+ */
+export function shortOfTokens(
+  limits: LimitsAsk['tokens'],
+  fullInMs: UnderWay['tokensFullInMs'],
+): TokenLimitName | undefined {
+  return limits?.find((limit) => !hasToken(fullInMs(limit), minuteBucket(limit.perMinute)))?.by;
 }
 
 /**
@@ -130,20 +157,30 @@ export function shortOf(
 /** The place of an admitted request among those under way, with its reservation. */
 export interface Slot {
   /**
-   * Reserves the expected cost right before the request is dispatched. Returns the exhausted fund and reserves nothing when
-   * concurrent requests have used it up. Requests that were admitted at the same time, before their cost was known, are
-   * checked here one after the other.
+   * Reserves the expected cost, and the expected tokens, right before the request is dispatched. Returns the exhausted fund or limit
+   * and reserves nothing when concurrent requests have used it up. Requests that were admitted at the same time, before their cost
+   * was known, are checked here one after the other.
    */
-  readonly reserve: (cost: Money, funds: Funds) => Shortage | undefined | Promise<Shortage | undefined>;
-  /** Changes the reservation to a new expected cost. Cheap, but not meant for every chunk. */
-  readonly adjust: (cost: Money) => void;
+  readonly reserve: (cost: Money, funds: Funds, expected?: ExpectedTokens) => Short | Promise<Short>;
+  /** Changes the reservation to a new expected cost, and to new expected tokens. Cheap, but not meant for every chunk. */
+  readonly adjust: (cost: Money, expected?: ExpectedTokens) => void;
   /**
    * Releases the slot and the reservation; further calls do nothing. `left` finds the funds after the settlement. It is
-   * called only if other replicas need them before they read the accounts themselves. When the promise resolves, the
-   * slot is free on all replicas.
+   * called only if other replicas need them before they read the accounts themselves. `used` replaces the expected tokens; without
+   * it, none was used. When the promise resolves, the slot is free on all replicas.
    */
-  readonly release: (left?: FindFunds) => void | Promise<void>;
+  readonly release: (left?: FindFunds, used?: ExpectedTokens) => void | Promise<void>;
+  /** The limit in tokens of which the least is left, as it was last seen. Absent: the request has no such limit. */
+  readonly tokens?: (() => RateStatus | undefined) | undefined;
 }
+
+/** Tokens of a request, prompt and output together. */
+export interface ExpectedTokens {
+  readonly tokens: number;
+}
+
+/** What refuses a reservation. Undefined: nothing does. */
+export type Short = Shortage | TokenLimitName | undefined;
 
 /** Finds what may be spent now; undefined when that is not known. Never rejects. */
 export type FindFunds = () => Funds | undefined | Promise<Funds | undefined>;
@@ -151,7 +188,13 @@ export type FindFunds = () => Funds | undefined | Promise<Funds | undefined>;
 /** The result of admission. A refused request has taken nothing: no token and no slot. */
 export type AdmitResult<Place extends Slot = Slot> =
   | { readonly kind: 'admitted'; readonly rate: RateStatus; readonly slot: Place }
-  | { readonly kind: 'refused'; readonly by: LimitName; readonly rate: RateStatus };
+  | {
+      readonly kind: 'refused';
+      readonly by: LimitName;
+      readonly rate: RateStatus;
+      /** As `Slot.tokens`. */
+      readonly tokens?: RateStatus | undefined;
+    };
 
 /** The limits of keys and workspaces. Never queues requests, never fails, and answers within a fraction of a second. */
 export interface Limits {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hasToken, rateStatus, takeToken } from './token-bucket.ts';
+import { hasToken, minuteBucket, minuteStatus, rateStatus, takeToken, takeTokens } from './token-bucket.ts';
 
 const size = { rate: 100, burst: 200 };
 
@@ -23,4 +23,13 @@ it('returns how long a key over its rate has to wait', () => {
 it('takes one token at a time', () => {
   expect(takeToken(0, size)).toBe(10);
   expect(takeToken(10, size)).toBe(20);
+});
+
+it('of a minute may lack tokens for an hour, and takes none back beyond full', () => {
+  const minute = minuteBucket(6_000);
+  expect(takeTokens(0, minute, 9_000)).toBe(90_000);
+  expect(takeTokens(90_000, minute, -12_000)).toBe(0);
+  expect(takeTokens(0, minute, 1e9)).toBe(3_660_000);
+  expect(minuteStatus(0, 6_000)).toEqual({ limit: 6_000, remaining: 6_000, resetSeconds: 0, nextSeconds: 1 });
+  expect(minuteStatus(90_000, 6_000)).toEqual({ limit: 6_000, remaining: 0, resetSeconds: 90, nextSeconds: 31 });
 });

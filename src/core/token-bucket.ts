@@ -7,13 +7,26 @@ export interface BucketSize {
   readonly rate: number;
   /** Tokens that it holds when full. */
   readonly burst: number;
+  /** How long a bucket may take to be empty again, because more was taken than it held; milliseconds. Absent: it never lacks any. */
+  readonly maxOwedMs?: number;
 }
+
+/**
+ * The bucket of a limit in tokens of models a minute. It holds those of one minute. A request passes while one is left, and may take
+ * more than are left (docs/decisions/0121-tokens-a-minute-are-reserved.md).
+ */
+export const minuteBucket = (perMinute: number): BucketSize => ({
+  rate: perMinute / 60,
+  burst: perMinute,
+  maxOwedMs: maxOwedTokensMs,
+});
+export const maxOwedTokensMs = 3_600_000;
 
 /** The state of a bucket for its caller (docs/reference/api.md §8). */
 export interface RateStatus {
-  /** Sustained requests per second. */
+  /** Sustained requests per second; of a limit in tokens: tokens a minute. */
   readonly limit: number;
-  /** Whole requests admissible now. */
+  /** Whole requests or tokens admissible now. */
   readonly remaining: number;
   /** Whole seconds, rounded up, until the bucket is completely full. */
   readonly resetSeconds: number;
@@ -38,6 +51,16 @@ export function takeToken(fullInMs: number, { rate }: BucketSize): number {
   return fullInMs + 1000 / rate;
 }
 
+/** Longest time until the bucket is full, milliseconds. */
+export function longestFillMs({ rate, burst, maxOwedMs = 0 }: BucketSize): number {
+  return (burst * 1000) / rate + maxOwedMs;
+}
+
+/** How long the bucket takes to fill after tokens were taken, milliseconds. Below zero: they are given back. */
+export function takeTokens(fullInMs: number, size: BucketSize, tokens: number): number {
+  return Math.min(longestFillMs(size), Math.max(0, fullInMs + (tokens * 1000) / size.rate));
+}
+
 export function rateStatus(fullInMs: number, size: BucketSize): RateStatus {
   const tokens = tokensAt(fullInMs, size);
   return {
@@ -47,3 +70,9 @@ export function rateStatus(fullInMs: number, size: BucketSize): RateStatus {
     nextSeconds: Math.max(1, Math.ceil((1 - tokens) / size.rate)),
   };
 }
+
+/** The state of the bucket of a limit in tokens a minute. */
+export const minuteStatus = (fullInMs: number, perMinute: number): RateStatus => ({
+  ...rateStatus(fullInMs, minuteBucket(perMinute)),
+  limit: perMinute,
+});

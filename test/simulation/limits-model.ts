@@ -5,6 +5,7 @@ import {
   type LimitName,
   type Limits,
   type LimitsAsk,
+  type Short,
   type Shortage,
   type Slot,
 } from '../../src/core/limits.ts';
@@ -173,26 +174,27 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
   }
 
   function slotOf(one: Admission, slot: Slot, own: Set<Admission>): Slot {
-    const keep = (cost: bigint, short: Shortage | undefined): Shortage | undefined => {
+    const keep = (cost: bigint, short: Short): Short => {
       if (short === undefined) one.held = cost;
       return short;
     };
     return {
-      reserve: (cost, funds) => {
+      tokens: slot.tokens,
+      reserve: (cost, funds, asked) => {
         const expected = shortageOf(one, funds);
-        const short = slot.reserve(cost, funds);
+        const short = slot.reserve(cost, funds, asked);
         if (short instanceof Promise) return short.then((result) => keep(cost, result));
         if (kind === 'alone' && short !== expected)
           violate(`key ${one.planned.key} reserves: ${short ?? 'nothing'} is short, expected ${expected ?? 'nothing'}`);
         return keep(cost, short);
       },
-      adjust: (cost) => {
+      adjust: (cost, asked) => {
         if (one.releasing === never) one.held = cost;
-        slot.adjust(cost);
+        slot.adjust(cost, asked);
       },
-      release: (left) => {
+      release: (left, used) => {
         if (one.releasing === never) [one.releasing, one.held] = [moment(), 0n];
-        const released = slot.release(left);
+        const released = slot.release(left, used);
         const end = (): void => {
           if (one.free === never) one.free = moment();
           own.delete(one);

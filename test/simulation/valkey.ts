@@ -1,14 +1,18 @@
 import type { Subscription, ValkeyClient } from '../../src/gateway/rate-limits/valkey-client.ts';
 import {
   admitScript,
+  reportScript,
+  reserveScript,
+  takeTokensScript,
+} from '../../src/gateway/rate-limits/limit-scripts.ts';
+import type { Script } from '../../src/gateway/rate-limits/valkey-script.ts';
+import {
   blockedScript,
   failureScript,
   heartbeatScript,
   leaveScript,
-  reportScript,
-  reserveScript,
-  type Script,
 } from '../../src/gateway/rate-limits/valkey-scripts.ts';
+import { hasToken, longestFillMs, minuteBucket, takeTokens } from '../../src/core/token-bucket.ts';
 import type { Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -129,8 +133,10 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   }
 
   function admit(keys: readonly string[], args: readonly string[]): unknown {
-    const [bucket = '', workspace = '', replicas = '', ...budgets] = keys;
-    const [replica = '', rateText, burstText, most, balance, , ...rests] = args;
+    const [replica = '', rateText, burstText, most, balance, , limits = '', ...rests] = args;
+    const lastBudget = keys.length - Number(limits);
+    const [bucket = '', workspace = '', replicas = '', ...budgets] = keys.slice(0, lastBudget);
+    const tokens = tokenBuckets(keys.slice(lastBudget), rests.splice(budgets.length));
     const [rate, burst] = [Number(rateText), Number(burstText)];
     let fullIn = Math.max(0, (live(strings, bucket) ?? 0) - now());
     const keepBucket = (): void =>
@@ -139,10 +145,12 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
       fullIn = (burst * 1000) / rate;
       keepBucket();
     }
-    const answer = (result: string) => [result, String(fullIn)];
+    const answer = (result: string) => [result, String(fullIn), ...tokens.times()];
     if (burst - (fullIn * rate) / 1000 + 1e-4 < 1) return answer('rate');
     const { places, reserved, left } = underWay(workspace, replica, replicas);
     if (places >= Number(most)) return answer('concurrency');
+    const shortOfTokens = tokens.short();
+    if (shortOfTokens !== undefined) return answer(shortOfTokens);
     if (balance !== '' && Math.min(Number(balance), left) <= reserved) return answer('balance');
     for (const [index, budget] of budgets.entries()) {
       if (rests[index] === '') continue;
@@ -161,8 +169,12 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   }
 
   function reserve(keys: readonly string[], args: readonly string[]): unknown {
-    const [replicas = '', ...hashes] = keys;
-    const [replica = '', ...amounts] = args;
+    const [replica = '', limits = '', asked = '', ...amounts] = args;
+    const lastFund = keys.length - Number(limits);
+    const [replicas = '', ...hashes] = keys.slice(0, lastFund);
+    const tokens = tokenBuckets(keys.slice(lastFund), amounts.splice(3 * hashes.length));
+    const shortOfTokens = tokens.short();
+    if (shortOfTokens !== undefined) return [shortOfTokens, ...tokens.times()];
     const isShort = (hash: string, reservedByOthers: number, funds: number): boolean => {
       change(hash, replica, 0, reservedByOthers);
       keep(hash);
@@ -177,10 +189,33 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
       index,
       given: [left, others],
     } of funds) {
-      if (isShort(hash, Number(others), Number(left))) return ['balance', 'budget'][index] ?? 'tag-budget';
+      if (isShort(hash, Number(others), Number(left)))
+        return [['balance', 'budget'][index] ?? 'tag-budget', ...tokens.times()];
     }
     for (const { hash, given } of funds) change(hash, replica, 0, Number(given[2]));
-    return 'reserved';
+    tokens.take(Number(asked));
+    return ['reserved', ...tokens.times()];
+  }
+
+  /** The buckets of limits in tokens a minute. */
+  function tokenBuckets(keys: readonly string[], perMinutes: readonly string[]) {
+    const buckets = keys.map((key, at) => ({ key, size: minuteBucket(Number(perMinutes[at])) }));
+    const fullIn = ({ key, size }: (typeof buckets)[number]): number =>
+      Math.min(longestFillMs(size), Math.max(0, (live(strings, key) ?? 0) - now()));
+    return {
+      times: () => buckets.map((bucket) => String(fullIn(bucket))),
+      short: () => {
+        const short = buckets.find((bucket) => !hasToken(fullIn(bucket), bucket.size));
+        const kind = short && /tok:([a-z]+):/.exec(short.key)?.[1];
+        return kind && (kind === 'key' ? 'tokens' : kind === 'ws' ? 'workspace-tokens' : 'tag-tokens');
+      },
+      take: (tokens: number) => {
+        for (const bucket of buckets) {
+          const after = takeTokens(fullIn(bucket), bucket.size, tokens);
+          strings.set(bucket.key, { value: now() + after, until: now() + Math.ceil(after) + 1 });
+        }
+      },
+    };
   }
 
   function report([hash = '']: readonly string[], args: readonly string[]): unknown {
@@ -237,6 +272,9 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
         return admit(keys, args);
       case reserveScript:
         return reserve(keys, args);
+      case takeTokensScript:
+        tokenBuckets(keys, args).take(Number(args[1]));
+        return 1;
       case reportScript:
         return report(keys, args);
       case heartbeatScript:

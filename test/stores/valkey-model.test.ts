@@ -2,13 +2,16 @@ import type { Valkey } from 'iovalkey';
 import { expect, it } from 'vitest';
 import {
   admitScript,
+  reportScript,
+  reserveScript,
+  takeTokensScript,
+} from '../../src/gateway/rate-limits/limit-scripts.ts';
+import type { Script } from '../../src/gateway/rate-limits/valkey-script.ts';
+import {
   blockedScript,
   failureScript,
   heartbeatScript,
   leaveScript,
-  reportScript,
-  reserveScript,
-  type Script,
 } from '../../src/gateway/rate-limits/valkey-scripts.ts';
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import { createScheduler } from '../simulation/scheduler.ts';
@@ -39,35 +42,48 @@ type MakeStep = (chance: Chance, tag: string) => Step;
 /** The budget of the key, then those of up to two tags. */
 const budgetsOf = (chance: Chance, tag: string): readonly string[] =>
   ['key', 'tag1', 'tag2'].slice(0, 1 + Math.floor(chance() * 3)).map((name) => `${tag}${name}`);
+/** Up to two limits in tokens, with the tokens a minute of each. */
+const tokensOf = (chance: Chance, tag: string): readonly (readonly [bucket: string, perMinute: string])[] =>
+  (['key', 'ws', 'tag'] as const)
+    .filter(() => chance() < 0.4)
+    .map((kind) => [`${tag}tok:${kind}:1`, kind === 'ws' ? '90000' : '600'] as const);
 const leftOf = (chance: Chance): string => (chance() < 0.5 ? '' : amount(chance, 3_000));
 
 const kinds: readonly [MakeStep, ...MakeStep[]] = [
   (chance, tag) => {
-    const budgets = budgetsOf(chance, tag);
+    const [budgets, tokens] = [budgetsOf(chance, tag), tokensOf(chance, tag)];
     return {
       script: admitScript,
-      keys: [`${tag}bucket`, `${tag}workspace`, `${tag}replicas`, ...budgets],
+      keys: [`${tag}bucket`, `${tag}workspace`, `${tag}replicas`, ...budgets, ...tokens.map(([bucket]) => bucket)],
       args: [
         pick(replicas, chance),
         ...[pick(['2', '50'], chance), pick(['3', '100'], chance), pick(['4', '1000'], chance)],
-        ...[leftOf(chance), '', ...budgets.map(() => leftOf(chance))],
+        ...[leftOf(chance), '', String(tokens.length), ...budgets.map(() => leftOf(chance))],
+        ...tokens.map(([, perMinute]) => perMinute),
       ],
     };
   },
   (chance, tag) => {
     const [budgets, cost] = [budgetsOf(chance, tag), Math.floor(chance() * 500)];
+    const tokens = tokensOf(chance, tag);
     const reserved = (left: string): readonly string[] => {
       const others = Math.floor(chance() * 500);
       return [left, String(others), String(others + cost)];
     };
     return {
       script: reserveScript,
-      keys: [`${tag}replicas`, `${tag}workspace`, ...budgets],
+      keys: [`${tag}replicas`, `${tag}workspace`, ...budgets, ...tokens.map(([bucket]) => bucket)],
       args: [
-        ...[pick(replicas, chance), ...reserved(amount(chance, 3_000))],
+        ...[pick(replicas, chance), String(tokens.length), amount(chance, 300), ...reserved(amount(chance, 3_000))],
         ...budgets.flatMap(() => reserved(leftOf(chance))),
+        ...tokens.map(([, perMinute]) => perMinute),
       ],
     };
+  },
+  (chance, tag) => {
+    const [bucket, perMinute] = pick([`${tag}tok:key:1 600`, `${tag}tok:ws:1 90000`], chance).split(/ (?=\d+$)/);
+    const tokens = Math.floor((chance() - 0.7) * 1_000);
+    return { script: takeTokensScript, keys: [bucket ?? ''], args: [perMinute ?? '', String(tokens)] };
   },
   (chance, tag) => ({
     script: reportScript,
@@ -107,9 +123,9 @@ async function onServer(client: Valkey, { script, keys, args }: Step): Promise<r
 
 /** The server lets blocks end by a clock of whole milliseconds. */
 function comparable(script: Script, answer: unknown): unknown {
-  if (script === admitScript) {
-    const [result, fullIn] = answer as [string, string];
-    return [result, Number(fullIn)];
+  if (script === admitScript || script === reserveScript) {
+    const [result, ...times] = answer as [string, ...string[]];
+    return [result, ...times.map(Number)];
   }
   if (script === blockedScript) {
     return (answer as readonly string[])

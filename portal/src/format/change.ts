@@ -12,6 +12,7 @@ const labelsOfFields: Readonly<Partial<Record<AccountFieldName, string>>> = {
   max_in_flight: 'requests at once',
   expires_at: 'expiry',
   rate: 'requests a second',
+  tokens_per_minute: 'tokens a minute',
 };
 const labels: Readonly<Record<string, string | undefined>> = labelsOfFields;
 

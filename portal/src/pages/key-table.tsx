@@ -33,12 +33,13 @@ export const statusColumn: Column<KeyObject> = {
 
 export const budgetColumn: Column<KeyObject> = { title: 'Budget', cell: (key) => <BudgetBar of={key} /> };
 
-export const limitsColumn: Column<Pick<KeyObject, 'rate' | 'burst'>> = {
+export const limitsColumn: Column<Pick<KeyObject, 'rate' | 'burst' | 'tokens_per_minute'>> = {
   title: 'Limits',
-  cell: ({ rate, burst }) => (
+  cell: ({ rate, burst, tokens_per_minute: tokens }) => (
     <span className="cell-name nowrap">
       {formatCount(rate)} a second
       <span className="small muted">{formatCount(burst)} at once</span>
+      {tokens !== null && <span className="small muted">{formatCount(tokens)} tokens a minute</span>}
     </span>
   ),
 };

@@ -13,10 +13,11 @@ export interface ChangedLimits {
   readonly models?: string[] | null;
   readonly rate?: number;
   readonly burst?: number;
+  readonly tokens_per_minute?: number | null;
 }
 
 /** The names of the limits in the API. */
-export const limitNames = ['budget', 'models', 'rate', 'burst'] as const;
+export const limitNames = ['budget', 'models', 'rate', 'burst', 'tokens_per_minute'] as const;
 
 /** The values of the form. */
 interface LimitTexts {
@@ -25,10 +26,15 @@ interface LimitTexts {
   readonly models: string;
   readonly rate: string;
   readonly burst: string;
+  readonly tokens: string;
 }
 
 /** The limits of a new key without others, as in `src/portal/api/keys.ts`. */
 const [usualRate, usualBurst] = [100, 200];
+
+/** A limit that need not be there, as a field has it. */
+export const countText = (count: number | null | undefined): string => String(count ?? '');
+export const countOf = (text: string): number | null => (text === '' ? null : Number(text));
 
 export const limitTexts = (of: Pick<KeyObject, (typeof limitNames)[number]> | undefined): LimitTexts => ({
   limit: of?.budget?.limit ?? '',
@@ -36,18 +42,21 @@ export const limitTexts = (of: Pick<KeyObject, (typeof limitNames)[number]> | un
   models: of?.models?.join(', ') ?? '',
   rate: String(of?.rate ?? usualRate),
   burst: String(of?.burst ?? usualBurst),
+  tokens: countText(of?.tokens_per_minute),
 });
 
 /** The limits whose text was changed. Others are not sent: their text may be out of date. */
 export function changedLimits(first: LimitTexts, form: FormData): ChangedLimits {
   const [limit, period] = [textOf(form, 'budget'), periodOf(valueOf(form, 'period'))];
   const [rate, burst] = [valueOf(form, 'rate'), valueOf(form, 'burst')];
+  const tokens = textOf(form, 'tokens_per_minute');
   const isBudget = limit !== first.limit || (limit !== '' && period !== first.period);
   const patterns = partsOf(valueOf(form, 'models'));
   return {
     ...(isBudget && { budget: limit === '' ? null : { limit, period } }),
     ...(rate !== first.rate && { rate: Number(rate) }),
     ...(burst !== first.burst && { burst: Number(burst) }),
+    ...(tokens !== first.tokens && { tokens_per_minute: countOf(tokens) }),
     ...(patterns.join() !== partsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
   };
 }
@@ -112,9 +121,26 @@ export function LimitFields({ first, errorOf, alerts, children }: LimitFieldsPro
           hint="Above the rate."
         />
       </div>
+      <TokensField first={first.tokens} error={errorOf('tokens_per_minute')} />
       {children}
       <ModelsField first={first.models} error={errorOf('models')} />
     </>
+  );
+}
+
+/** A limit in tokens a minute, of a key, an identity or a workspace. */
+export function TokensField({ first, error }: { readonly first: string; readonly error: string | undefined }) {
+  return (
+    <TextField
+      label="Tokens a minute"
+      name="tokens_per_minute"
+      type="number"
+      min={1}
+      defaultValue={first}
+      placeholder="No limit"
+      error={error}
+      hint="Prompts and answers together."
+    />
   );
 }
 

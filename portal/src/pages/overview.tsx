@@ -105,6 +105,9 @@ export function OverviewPage() {
   );
 }
 
+const tokensText = ({ tokens_per_minute: tokens }: KeyObject): string =>
+  tokens === null ? 'No limit' : `${formatCount(tokens)} a minute`;
+
 /** Limits and budget of the key of this session. */
 function OwnKey({ id }: { readonly id: string }) {
   const key = useQuery({ queryKey: ['keys', id], queryFn: () => call<KeyObject>(`/keys/${id}`) });
@@ -116,6 +119,7 @@ function OwnKey({ id }: { readonly id: string }) {
             facts={[
               { name: 'Budget', value: <BudgetBar of={own} /> },
               { name: 'Rate', value: `${formatCount(own.rate)} requests a second, ${formatCount(own.burst)} at once` },
+              { name: 'Tokens', value: tokensText(own) },
               { name: 'Models', value: own.models === null ? 'All' : own.models.join(', ') },
               { name: 'Expires', value: own.expires_at === null ? 'Never' : formatZonedMoment(own.expires_at) },
               { name: 'Status', value: own.status },

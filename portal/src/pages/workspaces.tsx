@@ -14,6 +14,7 @@ import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { countOf, countText, TokensField } from './limit-fields.tsx';
 
 type Open =
   | { readonly kind: 'nothing' }
@@ -22,7 +23,7 @@ type Open =
 
 const nothing: Open = { kind: 'nothing' };
 
-/** All workspaces, for admins: make them, change their limit, suspend them. */
+/** All workspaces, for admins: make them, change their limits, suspend them. */
 export function WorkspacesPage() {
   const workspaces = useWorkspacesQuery();
   const client = useQueryClient();
@@ -221,13 +222,19 @@ function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChangeObject>
   const change = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const given = textOf(new FormData(event.currentTarget), 'max_in_flight');
+    const form = new FormData(event.currentTarget);
+    const [most, tokens] = [textOf(form, 'max_in_flight'), textOf(form, 'tokens_per_minute')];
     // An unchanged field is not sent: it may be out of date.
-    if (given === String(of.max_in_flight)) onClose();
-    else change.mutate({ max_in_flight: Number(given) });
+    const given = {
+      ...(most !== String(of.max_in_flight) && { max_in_flight: Number(most) }),
+      ...(tokens !== countText(of.tokens_per_minute) && { tokens_per_minute: countOf(tokens) }),
+    };
+    if (Object.keys(given).length === 0) onClose();
+    else change.mutate(given);
   };
+  const errorOf = fieldErrors(change);
   return (
-    <Dialog title={`Limit of ${of.name}`} isOpen onClose={onClose}>
+    <Dialog title={`Limits of ${of.name}`} isOpen onClose={onClose}>
       <form className="stack" onSubmit={submit}>
         <TextField
           label="Requests at once"
@@ -235,9 +242,10 @@ function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChangeObject>
           inputMode="numeric"
           autoFocus
           defaultValue={String(of.max_in_flight)}
-          error={fieldErrors(change)('max_in_flight')}
+          error={errorOf('max_in_flight')}
         />
-        <FormEnd action="Save" state={change} fields={['max_in_flight']} onClose={onClose} />
+        <TokensField first={countText(of.tokens_per_minute)} error={errorOf('tokens_per_minute')} />
+        <FormEnd action="Save" state={change} fields={['max_in_flight', 'tokens_per_minute']} onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -14,7 +14,7 @@ export const now = '2026-07-15T12:00:00.000Z';
 
 export const workspace: WorkspaceObject = {
   ...{ id: 'ws_1', name: 'acme', status: 'active', balance: '25', max_in_flight: 256, credit_limit: '0' },
-  ...{ labels: null, declared_by: null },
+  ...{ labels: null, tokens_per_minute: null, declared_by: null },
 };
 
 const session: SessionObject = {
@@ -49,7 +49,13 @@ export function keyObject(given: Partial<KeyObject> = {}): KeyObject {
       prefix: 'sk-weir-3vKq',
     },
     ...{ status: 'active', budget: null, spent: '0', thresholds: [80, 100], rate: 100, burst: 200 },
-    ...{ expires_at: null, models: null, created_at: '2026-07-01T09:00:00.000Z', last_used_at: null },
+    ...{
+      tokens_per_minute: null,
+      expires_at: null,
+      models: null,
+      created_at: '2026-07-01T09:00:00.000Z',
+      last_used_at: null,
+    },
     ...{ made_by: { kind: 'portal-user', name: 'Ada' }, declared_by: null, may_change: true },
     ...given,
   };
@@ -59,7 +65,8 @@ export function identityObject(given: Partial<IdentityObject> = {}): IdentityObj
   return {
     ...{ id: 'identity_1', name: 'search', status: 'active', issuer: 'cluster', audience: 'weir' },
     ...{ match: ['claims.sub != ""'], workspace: workspace.name, workspace_claim: null, each: 'subject', tags: {} },
-    ...{ bound: false, budget: null, rate: 100, burst: 200, models: null, declared_by: null },
+    ...{ bound: false, budget: null, rate: 100, burst: 200, tokens_per_minute: null },
+    ...{ models: null, declared_by: null },
     ...given,
   };
 }

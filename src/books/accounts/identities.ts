@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import { changedFields } from '../../core/account-field.ts';
+import { type AccountField, changedFields } from '../../core/account-field.ts';
 import { type Identity, identityLimits, type IdentityRules } from '../../core/identity.ts';
 import { listBounds } from '../../core/limits.ts';
 import type { AuditAction, Authorship } from '../core/administration.ts';
@@ -110,11 +110,14 @@ async function changeLocked(
   return after;
 }
 
-/** A field that is undefined stays as it is, but for budget and models, which can be removed. */
+/** Limits that can be removed. */
+const removable: ReadonlySet<string> = new Set(
+  Object.entries<AccountField>(identityLimits).flatMap(([key, { optional }]) => (optional === true ? key : [])),
+);
+
+/** A field that is undefined stays as it is, but for limits that can be removed. */
 function changed<Before extends IdentityRules>(before: Before, change: IdentityChange): Before {
-  const given = Object.entries(change).filter(
-    ([name, value]) => value !== undefined || name === 'budget' || name === 'models',
-  );
+  const given = Object.entries(change).filter(([name, value]) => value !== undefined || removable.has(name));
   return { ...before, ...Object.fromEntries(given) };
 }
 

@@ -65,7 +65,9 @@ export async function openIdentityAccount(
   });
 }
 
-const limitsOf = ({ status, budget, rate, burst, models }: Identity) => ({ status, budget, rate, burst, models });
+const limitsOf = ({ status, budget, rate, burst, models, tokensPerMinute }: Identity) => ({
+  ...{ status, budget, rate, burst, models, tokensPerMinute },
+});
 
 const maxSubjectLength = 256;
 

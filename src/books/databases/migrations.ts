@@ -91,7 +91,15 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0013-overrides': { up: addOverrides },
   '0014-identities': { up: (database) => addIdentities(database, amountBound) },
   '0015-statements': { up: addStatements },
+  '0016-tokens-a-minute': { up: addTokensPerMinute },
 };
+
+/** Adds limits in tokens a minute. Without a value there is none. */
+async function addTokensPerMinute({ schema }: Kysely<unknown>): Promise<void> {
+  for (const table of ['workspaces', 'keys', 'identities']) {
+    await schema.alterTable(table).addColumn('tokens_per_minute', 'bigint').execute();
+  }
+}
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */
 async function addAuditOfObject({ schema }: Kysely<unknown>): Promise<void> {

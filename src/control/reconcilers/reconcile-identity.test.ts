@@ -9,6 +9,7 @@ import type { ReconcileParts } from './reconcile-parts.ts';
 const good = {
   ...{ issuer: 'cluster', audience: 'weir', match: ['claims.sub != ""'], workspace: 'search', each: 'Subject' },
   ...{ tags: { app: 'claims.sub' }, bound: true, budget: { usd: '2.5', period: 'Month' }, rate: { perSecond: 7 } },
+  tokensPerMinute: 5_000,
   models: ['qwen/*'],
 };
 
@@ -72,7 +73,7 @@ it('gives the ledger the rules and limits of the object, and shows what the ledg
     {
       ...{ name: 'team_prod', issuer: 'cluster', audience: 'weir', match: ['claims.sub != ""'] },
       ...{ workspace: { name: 'team_search' }, each: 'subject', tags: { app: 'claims.sub' }, isBound: true },
-      ...{ status: 'active', models: ['qwen/*'], rate: 7, burst: 200 },
+      ...{ status: 'active', models: ['qwen/*'], rate: 7, burst: 200, tokensPerMinute: 5_000 },
       budget: { limit: 2_500_000_000_000n, period: 'month' },
     },
   ]);

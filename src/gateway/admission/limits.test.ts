@@ -10,6 +10,11 @@ const headers = [
   ['x-ratelimit-remaining-requests', '7'],
   ['x-ratelimit-reset-requests', '2'],
 ];
+const tokenHeaders = [
+  ['x-ratelimit-limit-tokens', '600'],
+  ['x-ratelimit-remaining-tokens', '0'],
+  ['x-ratelimit-reset-tokens', '65'],
+];
 const credential = credentialOf({ key: { budget: { limit: 5n, period: 'day' } } });
 
 it.each<[string, (result: AdmitResult) => AdmitResult | Promise<AdmitResult>]>([
@@ -31,9 +36,9 @@ it.each<[string, (result: AdmitResult) => AdmitResult | Promise<AdmitResult>]>([
     },
   };
   const admitted = await admit({ credential, latest: () => ({ ...credential, spent: 2n }) }, limits);
-  expect(admitted.headers).toEqual(headers);
-  await admitted.reserve(2n);
-  admitted.adjust(3n);
+  expect(admitted.headers()).toEqual(headers);
+  await admitted.reserve({ cost: 2n, tokens: 9 });
+  admitted.adjust({ cost: 3n, tokens: 9 });
   await admitted.release();
   expect({ reserved, left }).toEqual({ reserved: [2n, 3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
   expect(asked).toEqual([
@@ -53,10 +58,19 @@ it.each<[LimitName, object]>([
     'concurrency',
     { code: 'rate_limited', message: expect.stringMatching(/^Rate limit exceeded: /), retryAfterSeconds: 1, headers },
   ],
+  ...(['tokens', 'workspace-tokens', 'tag-tokens'] as const).map((by): [LimitName, object] => [
+    by,
+    {
+      ...{ code: 'rate_limited', message: expect.stringMatching(/^Rate limit exceeded: .* tokens a minute, /) },
+      ...{ retryAfterSeconds: 6, headers: [...headers, ...tokenHeaders] },
+    },
+  ]),
   ['balance', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
   ['budget', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
 ])('a refusal by %s is written as the contract says', async (by, told) => {
-  const refused = admit({ credential, latest: () => credential }, { admit: () => ({ kind: 'refused', by, rate }) });
+  const tokens = by.endsWith('tokens') ? { limit: 600, remaining: 0, resetSeconds: 65, nextSeconds: 6 } : undefined;
+  const limits: Limits = { admit: () => ({ kind: 'refused', by, rate, tokens }) };
+  const refused = admit({ credential, latest: () => credential }, limits);
   await expect(refused).rejects.toBeInstanceOf(Failure);
   await expect(refused).rejects.toMatchObject({ ...told, limit: by });
 });
@@ -103,7 +117,7 @@ it.each<[Shortage, boolean]>([
   // Something was settled since it was admitted.
   const latest = () => ({ ...credential, spent: 2n });
   const admitted = await admit({ credential, latest }, { admit: () => ({ kind: 'admitted', rate, slot }) });
-  await expect(admitted.reserve(7n)).rejects.toMatchObject({ code: 'insufficient_funds' });
+  await expect(admitted.reserve({ cost: 7n, tokens: 9 })).rejects.toMatchObject({ code: 'insufficient_funds' });
   expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
 });
 
@@ -139,7 +153,7 @@ it.each([
   await expect(refused).rejects.toThrow(message);
   const slot: Slot = { reserve: () => short, adjust: () => undefined, release: () => undefined };
   const admitted = await admit(caller, { admit: () => ({ kind: 'admitted', rate, slot }) });
-  await expect(admitted.reserve(7n)).rejects.toThrow(message);
+  await expect(admitted.reserve({ cost: 7n, tokens: 9 })).rejects.toThrow(message);
 });
 
 it('what is left when it ends is read again where it may be out of date, and is not known where that fails', async () => {

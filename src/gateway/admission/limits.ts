@@ -2,52 +2,95 @@ import type { Credential } from '../../core/account.ts';
 import { countedTagsOf, tagsIn, tagText } from '../../core/tags.ts';
 import type { Headers } from '../../core/headers.ts';
 import { Failure } from '../../core/failure.ts';
-import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../../core/limits.ts';
+import {
+  type ExpectedTokens,
+  type FindFunds,
+  type Funds,
+  type LimitName,
+  type Limits,
+  type LimitsAsk,
+  type Shortage,
+  type TokenLimit,
+  type TokenLimitName,
+} from '../../core/limits.ts';
 import type { Money } from '../../core/money.ts';
 import type { RateStatus } from '../../core/token-bucket.ts';
 import type { Authenticated } from './authenticate.ts';
 
 /** A request that was admitted. It holds a slot until it is released. */
 export interface Admitted {
-  /** Headers of a successful answer (docs/reference/api.md §8). */
-  readonly headers: Headers;
+  /** Headers of a successful answer (docs/reference/api.md §8), by what is reserved now. */
+  readonly headers: () => Headers;
   /** The tags that the request counts as. They replace the tags that were sent. */
   readonly tags: string | undefined;
   /** Finds what may be spent now, without what is reserved. Undefined: it is not known. */
   readonly left: FindFunds;
   /**
-   * Reserves the expected cost. Throws `insufficient_funds` if concurrent requests have used up the funds meanwhile.
+   * Reserves the expected cost and tokens. Throws `insufficient_funds` or `rate_limited` if concurrent requests have used up the funds
+   * or the tokens of this minute meanwhile.
    */
-  readonly reserve: (cost: Money) => Promise<void>;
-  /** Changes the reservation to a new expected cost. */
-  readonly adjust: Slot['adjust'];
-  /** Call on every exit, once the request is settled; later calls do nothing. Resolves when the slot is free. */
-  readonly release: () => void | Promise<void>;
+  readonly reserve: (expected: Expected) => Promise<void>;
+  /** Changes the reservation to a new expected cost, and to new expected tokens. */
+  readonly adjust: (expected: Expected) => void;
+  /**
+   * Call on every exit, once the request is settled, with the tokens of its bill; later calls do nothing. Without tokens, none counts.
+   * Resolves when the slot is free.
+   */
+  readonly release: (used?: ExpectedTokens) => void | Promise<void>;
 }
 
-function rateHeaders({ limit, remaining, resetSeconds }: RateStatus): Headers {
+/** What a request is expected to use by its end. */
+export interface Expected extends ExpectedTokens {
+  readonly cost: Money;
+}
+
+function rateHeaders(rate: RateStatus, tokens: RateStatus | undefined): Headers {
+  return [...headersOf('requests', rate), ...(tokens === undefined ? [] : headersOf('tokens', tokens))];
+}
+
+function headersOf(of: 'requests' | 'tokens', { limit, remaining, resetSeconds }: RateStatus): Headers {
   return [
-    ['x-ratelimit-limit-requests', String(limit)],
-    ['x-ratelimit-remaining-requests', String(remaining)],
-    ['x-ratelimit-reset-requests', String(resetSeconds)],
+    [`x-ratelimit-limit-${of}`, String(limit)],
+    [`x-ratelimit-remaining-${of}`, String(remaining)],
+    [`x-ratelimit-reset-${of}`, String(resetSeconds)],
   ];
 }
 
 /** The least that a client may be asked to wait, since it is not known when a request under way will end. */
 const slotRetrySeconds = 1;
 
-function refusal(by: LimitName, rate: RateStatus, funds: Funds): Failure {
+/** What a refused request was held against. */
+interface Refused extends Pick<LimitsAsk, 'funds'> {
+  readonly limits: LimitsAsk['tokens'];
+  readonly rate: RateStatus;
+  readonly tokens: RateStatus | undefined;
+}
+
+const owners: Readonly<Record<TokenLimitName, string>> = {
+  tokens: 'key',
+  'workspace-tokens': 'workspace',
+  'tag-tokens': 'tag',
+};
+
+function refusal(by: LimitName, { limits = [], rate, tokens, funds }: Refused): Failure {
   const limited = (message: string, retryAfterSeconds: number): Failure =>
     new Failure('rate_limited', `Rate limit exceeded: ${message}. Wait and retry.`, {
       retryAfterSeconds,
       limit: by,
-      headers: rateHeaders(rate),
+      headers: rateHeaders(rate, tokens),
     });
   switch (by) {
     case 'rate':
       return limited(`this key may make ${rate.limit} requests a second`, rate.nextSeconds);
     case 'concurrency':
       return limited('this workspace has too many requests under way', slotRetrySeconds);
+    case 'tokens':
+    case 'workspace-tokens':
+    case 'tag-tokens': {
+      const { perMinute = 0 } = limits.find((limit) => limit.by === by) ?? {};
+      const message = `this ${owners[by]} may use ${perMinute} tokens a minute, prompts and answers together`;
+      return limited(message, tokens?.nextSeconds ?? slotRetrySeconds);
+    }
     case 'balance':
     case 'budget':
     case 'tag-budget':
@@ -94,8 +137,21 @@ function askOf(
     burst: key.burst,
     maxInFlight: workspace.maxInFlight,
     funds: fundsOf(credential, tags),
+    tokens: isFree ? undefined : tokenLimitsOf(credential),
     isFree,
   };
+}
+
+/** The limits in tokens a minute of a credential. Undefined: there are none. */
+function tokenLimitsOf({ key, workspace }: Credential): LimitsAsk['tokens'] {
+  const [ofKey, ofWorkspace] = [key.tokensPerMinute, workspace.tokensPerMinute];
+  if (ofKey === undefined && ofWorkspace === undefined) return undefined;
+  const limits: TokenLimit[] = [];
+  if (ofKey !== undefined) limits.push({ id: `key:${key.id}`, by: 'tokens', perMinute: ofKey });
+  if (ofWorkspace !== undefined) {
+    limits.push({ id: `ws:${workspace.id}`, by: 'workspace-tokens', perMinute: ofWorkspace });
+  }
+  return limits;
 }
 
 /**
@@ -108,10 +164,12 @@ export async function admit(
   { sent, isFree }: AdmitOptions = {},
 ): Promise<Admitted> {
   const tags = countedTagsOf(sent, credential.countedTags);
-  const asked = limits.admit(askOf(credential, { tags, isFree }));
+  const ask = askOf(credential, { tags, isFree });
+  const asked = limits.admit(ask);
   // An answer from memory need not wait for the next turn of the event loop.
   const result = asked instanceof Promise ? await asked : asked;
-  if (result.kind === 'refused') throw refusal(result.by, result.rate, fundsOf(credential, tags));
+  const held = { limits: ask.tokens, rate: result.rate };
+  if (result.kind === 'refused') throw refusal(result.by, { ...held, tokens: result.tokens, funds: ask.funds });
   const { rate, slot } = result;
   const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known, tags);
   const left: FindFunds = () => {
@@ -119,16 +177,16 @@ export async function admit(
     return known instanceof Promise ? known.then(fundsNow, () => undefined) : fundsNow(known);
   };
   return {
-    headers: rateHeaders(rate),
+    headers: () => rateHeaders(rate, slot.tokens?.()),
     tags,
     left,
-    reserve: async (cost) => {
+    reserve: async ({ cost, tokens }) => {
       const funds = (await left()) ?? fundsOf(credential, tags);
-      const short = await slot.reserve(cost, funds);
-      if (short !== undefined) throw refusalOfMoney(short, funds);
+      const short = await slot.reserve(cost, funds, { tokens });
+      if (short !== undefined) throw refusal(short, { ...held, tokens: slot.tokens?.(), funds });
     },
-    adjust: slot.adjust,
-    release: () => slot.release(left),
+    adjust: ({ cost, tokens }) => slot.adjust(cost, { tokens }),
+    release: (used) => slot.release(left, used),
   };
 }
 

@@ -19,7 +19,7 @@ const canary = 'CANARY-of-the-prompt';
 interface BeginOptions {
   readonly failure?: Error;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly accrue?: (cost: bigint) => void;
+  readonly accrue?: (expected: { readonly cost: bigint; readonly tokens: number }) => void;
   readonly answerLengths?: AnswerLengths;
   /** Fields of the request. */
   readonly fields?: object;
@@ -202,12 +202,12 @@ describe('what a request without an expected output is reserved at', () => {
   const word = { type: 'text-delta', choice: 0, text: 'a', deltas: 1 } as const;
   const told = (): { readonly costs: bigint[]; readonly run: ReturnType<typeof begin> } => {
     const costs: bigint[] = [];
-    return { costs, run: begin({ accrue: (cost) => costs.push(cost) }) };
+    return { costs, run: begin({ accrue: ({ cost }) => costs.push(cost) }) };
   };
 
   it('is known at once, by an estimate of the prompt, and then told no more often than every 100 ms', () => {
     const { costs, run } = told();
-    const prompt = run.settlement.expectedCost();
+    const prompt = run.settlement.expected().cost;
     expect(prompt).toBeGreaterThan(0n);
     for (let chunk = 0; chunk < 1000; chunk += 1) {
       run.clock.advance(1);
@@ -233,8 +233,8 @@ describe('what a request is expected to cost', () => {
   it('has the expected output in it from the start, stays so while that is delivered, and grows beyond it', () => {
     const costs: bigint[] = [];
     const answerLengths = createAnswerLengths();
-    const run = begin({ accrue: (cost) => costs.push(cost), answerLengths, fields: { max_tokens: 3 } });
-    const estimate = run.settlement.expectedCost();
+    const run = begin({ accrue: ({ cost }) => costs.push(cost), answerLengths, fields: { max_tokens: 3 } });
+    const estimate = run.settlement.expected().cost;
     expect(estimate).toBeGreaterThan(3n * 600_000n);
     for (const tokens of [1, 2, 3, 4, 5]) {
       run.clock.advance(100);
@@ -260,7 +260,7 @@ describe('what a request is expected to cost', () => {
     }
     expect(learned()).toBeGreaterThanOrEqual(700);
     expect(learned()).toBeLessThanOrEqual(770);
-    expect(begin({ answerLengths }).settlement.expectedCost()).toBeGreaterThan(700n * 600_000n);
+    expect(begin({ answerLengths }).settlement.expected().cost).toBeGreaterThan(700n * 600_000n);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Surface } from '../../core/dialect.ts';
 import { codeOfOutcome, type Failure, failureName } from '../../core/failure.ts';
 import { faultName, type Fault, type RefusedFor, type RelayedEvent } from '../../core/event.ts';
-import { costOf, type Money } from '../../core/money.ts';
+import { costOf, type Money, type Usage } from '../../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import type { RequestWatch } from '../core/telemetry.ts';
@@ -28,8 +28,8 @@ interface SettlementOptions {
   readonly counters: TokenCounters | undefined;
   /** The price of one web search. Undefined: the request cannot search. */
   readonly searchPrice: Money | undefined;
-  /** Called every `accrueEveryMs` while output is delivered, with the expected cost of the request by its end. */
-  readonly accrue: ((cost: Money) => void) | undefined;
+  /** Called every `accrueEveryMs` while output is delivered, with what the request is expected to use by its end. */
+  readonly accrue: ((expected: { readonly cost: Money; readonly tokens: number }) => void) | undefined;
   /** When the request arrived, milliseconds: `startedAt` on the wall clock, `begun` on the monotonic one. */
   readonly startedAt: number;
   readonly begun: number;
@@ -78,6 +78,9 @@ function failedBy(kind: OutcomeKind, { failure, refusedFor, lastFault }: Settled
   };
 }
 
+/** What counts against limits in tokens a minute: prompt and output, cached and reasoning tokens included. */
+export const tokensOf = ({ promptTokens, completionTokens }: Usage): number => promptTokens + completionTokens;
+
 /** Least time between two calls of `accrue`, milliseconds. Computing the cost takes longer than handling a chunk. */
 const accrueEveryMs = 100;
 
@@ -95,15 +98,17 @@ export function createSettlement(options: SettlementOptions, { store, clock, ans
   let accruedAtMs = 0;
   const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
 
-  /** The expected cost by the end of the request. The prompt is an estimate until an engine has counted it. */
-  const expectedCost = (): Money => costOf(expectUsage(meter.soFar(), prepared.request, expectedOutput), prices);
+  const expected = () => {
+    const usage = expectUsage(meter.soFar(), prepared.request, expectedOutput);
+    return { cost: costOf(usage, prices), tokens: tokensOf(usage) };
+  };
 
   return {
     /**
-     * The expected cost of the request by its end, for its reservation: the cost so far and the expected rest of the
-     * output. An estimate until an engine has counted; lower than the bill only if the answer is longer than expected.
+     * The expected cost of the request by its end, and its expected tokens, for its reservation: those so far and the expected rest
+     * of the output. An estimate until an engine has counted; lower than the bill only if the answer is longer than expected.
      */
-    expectedCost,
+    expected,
     /** Counts the delivered events. */
     take: (events: readonly RelayedEvent[]): void => {
       const elapsedMs = clock.elapsed() - begun;
@@ -113,7 +118,7 @@ export function createSettlement(options: SettlementOptions, { store, clock, ans
       split?.take(events);
       if (elapsedMs < accruedAtMs + accrueEveryMs) return;
       accruedAtMs = elapsedMs;
-      accrue?.(expectedCost());
+      accrue?.(expected());
     },
     /**
      * Records the request and returns its outcome with the bill. Resolves when the record is durable. Call it once, on

@@ -2,21 +2,25 @@ import type { Clock } from '../../core/clock.ts';
 import {
   type AdmitResult,
   budgetsOf,
+  type ExpectedTokens,
   type FindFunds,
   type Funds,
   type Limits,
   type LimitsAsk,
   refusedBy,
-  type Shortage,
+  type Short,
   shortOf,
   type Slot,
 } from '../../core/limits.ts';
-import { type BucketSize, rateStatus, takeToken } from '../../core/token-bucket.ts';
+import { rateStatus } from '../../core/token-bucket.ts';
 import type { Money } from '../../core/money.ts';
+import { createRateBuckets, holdTokens } from './rate-buckets.ts';
 
 export interface MemoryLimits extends Limits {
   readonly admit: (ask: LimitsAsk) => AdmitResult<LocalSlot>;
   readonly reserved: Tallies['reserved'];
+  /** Begins a request that something else has admitted. Its tokens are reserved here if it is asked to. */
+  readonly open: (ask: LimitsAsk) => LocalSlot;
   /** How many buckets are stored: those that are not full, and perhaps a few more. For a gauge. */
   readonly buckets: () => number;
 }
@@ -24,18 +28,47 @@ export interface MemoryLimits extends Limits {
 /** The limits of one process. Memory is bounded by the keys in use: idle keys and workspaces are forgotten. */
 export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallies()): MemoryLimits {
   const buckets = createRateBuckets(clock);
+  const open = (ask: LimitsAsk): LocalSlot => {
+    const slot = tallies.open(ask);
+    return ask.tokens === undefined ? slot : withTokens(slot, holdTokens(buckets, ask.tokens));
+  };
   return {
     admit: (ask) => {
       const fullInMs = buckets.fullInMs(ask.keyId, ask);
       const { inFlight, reserved } = tallies.ofWorkspace(ask.workspaceId);
       const budgetReserved = (id: string): Money => tallies.ofBudget(id).reserved;
-      const by = refusedBy(ask, { fullInMs, inFlight, reserved, budgetReserved });
-      if (by !== undefined) return { kind: 'refused', by, rate: rateStatus(fullInMs, ask) };
+      const { tokensFullInMs } = buckets;
+      const by = refusedBy(ask, { fullInMs, inFlight, reserved, budgetReserved, tokensFullInMs });
+      if (by !== undefined) {
+        const tokens = ask.tokens && holdTokens(buckets, ask.tokens).status();
+        return { kind: 'refused', by, rate: rateStatus(fullInMs, ask), tokens };
+      }
       const rate = rateStatus(buckets.take(ask.keyId, ask), ask);
-      return { kind: 'admitted', rate, slot: tallies.open(ask) };
+      return { kind: 'admitted', rate, slot: open(ask) };
     },
+    open,
     reserved: tallies.reserved,
     buckets: buckets.remembered,
+  };
+}
+
+/** A slot whose tokens are reserved in this process, too. */
+function withTokens(slot: LocalSlot, held: ReturnType<typeof holdTokens>): LocalSlot {
+  return {
+    tokens: held.status,
+    reserve: (cost, funds, expected) => {
+      const short = (expected && held.short()) ?? slot.reserve(cost, funds);
+      if (short === undefined && expected !== undefined) held.reserve(expected);
+      return short;
+    },
+    adjust: (cost, expected) => {
+      slot.adjust(cost);
+      held.adjust(expected);
+    },
+    release: (left, used) => {
+      held.settle(used);
+      slot.release(left);
+    },
   };
 }
 
@@ -52,8 +85,8 @@ export type Tallies = ReturnType<typeof createTallies>;
 
 /** A slot of this process, which answers without a call to Valkey. */
 export interface LocalSlot extends Slot {
-  readonly reserve: (cost: Money, funds: Funds) => Shortage | undefined;
-  readonly release: (left?: FindFunds) => void;
+  readonly reserve: (cost: Money, funds: Funds, expected?: ExpectedTokens) => Short;
+  readonly release: (left?: FindFunds, used?: ExpectedTokens) => void;
 }
 
 const nothing: Tally = { inFlight: 0, reserved: 0n };
@@ -119,47 +152,5 @@ export function createTallies(
         },
       };
     },
-  };
-}
-
-const minSweep = 1_000;
-
-/** The token buckets of keys, in memory. Full buckets are forgotten. */
-function createRateBuckets(clock: Clock) {
-  /** When each bucket will be full. */
-  const fullAt = new Map<string, number>();
-  let sweepAt = minSweep;
-
-  /** Forgets full buckets. Runs when the number of buckets has doubled, so that its cost per request is constant. */
-  function sweep(now: number): void {
-    for (const [id, at] of fullAt) if (at <= now) fullAt.delete(id);
-    sweepAt = Math.max(minSweep, fullAt.size * 2);
-  }
-
-  function fullInMs(id: string, { rate, burst }: BucketSize): number {
-    const now = clock.elapsed();
-    const left = Math.max(0, (fullAt.get(id) ?? 0) - now);
-    const emptyMs = (burst * 1000) / rate;
-    if (left <= emptyMs) return left;
-    // The size was changed: the bucket now counts as empty.
-    fullAt.set(id, now + emptyMs);
-    return emptyMs;
-  }
-
-  return {
-    /**
-     * Time until the bucket is full, milliseconds. At most the time of an empty bucket of this size, even if it was
-     * larger before.
-     */
-    fullInMs,
-    /** Takes a token and returns the time until the bucket is full again, milliseconds. */
-    take: (id: string, size: BucketSize): number => {
-      const now = clock.elapsed();
-      const after = takeToken(fullInMs(id, size), size);
-      fullAt.set(id, now + after);
-      if (fullAt.size >= sweepAt) sweep(now);
-      return after;
-    },
-    remembered: (): number => fullAt.size,
   };
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts';
-import { budgetsOf, type FindFunds, type LimitsAsk } from '../../core/limits.ts';
+import { budgetsOf, type FindFunds, type LimitsAsk, type TokenLimit } from '../../core/limits.ts';
 import type { Tallies, TallyChange } from './memory.ts';
 import type { ValkeyLink } from './valkey-link.ts';
-import { reportScript } from './valkey-scripts.ts';
+import { reportScript, takeTokensScript } from './limit-scripts.ts';
 
 /** Reservations that grow are reported this often; requests that end are reported at once. */
 const reportEveryMs = 100;
@@ -29,6 +29,8 @@ export interface ServerReports extends ReportServices {
   readonly budgets: Map<string, Report>;
   /** Budgets of which the server may hold an amount. A key or a tag can get its budget, or lose it, while a request of it is under way. */
   readonly budgetsAtServer: Set<string>;
+  /** Tokens to be taken of limits, or given back where below zero, by the ids of the limits. */
+  readonly tokens: Map<string, { readonly perMinute: number; readonly tokens: number }>;
   /** Whether the next reports are the first ones under a new name. */
   isNewName: boolean;
   nextReport: 'none' | 'later' | 'soon';
@@ -40,6 +42,7 @@ export const createServerReports = (services: ReportServices): ServerReports => 
   workspaces: new Map(),
   budgets: new Map(),
   budgetsAtServer: new Set(),
+  tokens: new Map(),
   isNewName: false,
   nextReport: 'none',
 });
@@ -59,6 +62,19 @@ export function changed(
   const rests = new Map((known === undefined ? [] : budgetsOf(ask, known)).map(({ id, left: rest }) => [id, rest]));
   for (const { id, left: atFirst } of budgetsOf(ask, ask.funds)) {
     if (atFirst !== undefined || budgetsAtServer.has(id)) owe(budgets, id, rests.get(id));
+  }
+  scheduleReport(reports, change);
+}
+
+/** A request holds other tokens of its limits than before. What a server that is down is not told, its buckets get back with time. */
+export function oweTokens(
+  reports: ServerReports,
+  limits: readonly TokenLimit[] = [],
+  { tokens, change = 'released' }: { readonly tokens: number; readonly change?: TallyChange },
+): void {
+  if (tokens === 0 || limits.length === 0 || !reports.link.isUp()) return;
+  for (const { id, perMinute } of limits) {
+    reports.tokens.set(id, { perMinute, tokens: (reports.tokens.get(id)?.tokens ?? 0) + tokens });
   }
   scheduleReport(reports, change);
 }
@@ -103,8 +119,14 @@ export function report(reports: ServerReports): Promise<unknown> {
     if (reserved === 0n) budgetsAtServer.delete(id);
     else budgetsAtServer.add(id);
   }
+  for (const [id, { perMinute, tokens }] of reports.tokens) {
+    const reply = link.run(takeTokensScript, [link.key(`tok:${id}`)], [perMinute, tokens].map(String));
+    reply.catch(link.drop);
+    sent.push(reply);
+  }
   workspaces.clear();
   budgets.clear();
+  reports.tokens.clear();
   return Promise.all(sent);
 }
 

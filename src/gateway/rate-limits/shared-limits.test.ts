@@ -1,53 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../../test/simulation/program.ts';
-import { createScheduler } from '../../../test/simulation/scheduler.ts';
-import { createValkey } from '../../../test/simulation/valkey.ts';
 import { rateAsk } from '../../../test/support/bucket-law.ts';
+import { replicasOf } from '../../../test/support/virtual-replicas.ts';
 import type { LimitsAsk, Slot } from '../../core/limits.ts';
-import { createValkeyLimits } from './valkey.ts';
-
-/** Replicas that share their limits, by a model of Valkey in virtual time. */
-async function replicasOf(count: number) {
-  const scheduler = createScheduler();
-  const valkey = createValkey(scheduler);
-  let names = 0;
-  const programs = Array.from({ length: count }, (_, number) => createProgram(`replica-${number}`, scheduler, 0));
-  const limits = programs.map((program) =>
-    createValkeyLimits({
-      address: { kind: 'server', url: 'redis://valkey' },
-      connect: () => valkey.connect(program),
-      clock: program.time,
-      nextTurn: program.time.nextTurn,
-      newId: () => `name${(names += 1)}`,
-      expectedReplicas: count,
-      onUp: () => undefined,
-      onDown: () => undefined,
-    }),
-  );
-  const run = (ms: number) => scheduler.runUntil(scheduler.now() + ms, () => undefined);
-  /** Lets time go on until there is an answer. */
-  async function answered<Value>(answer: Value | Promise<Value>): Promise<Value> {
-    let isOver = false;
-    void Promise.resolve(answer).finally(() => (isOver = true));
-    while (!isOver) await run(1);
-    return answer;
-  }
-  async function admitted(replica: number, ask: LimitsAsk): Promise<Slot> {
-    const result = await answered(limits[replica]!.admit(ask));
-    if (result.kind === 'refused') throw new Error(`refused for its ${result.by}`);
-    return result.slot;
-  }
-  await run(3_000);
-  expect(limits.map(({ link }) => [link.isUp(), link.replicas()])).toEqual(limits.map(() => [true, count]));
-  /** The counts of Valkey, without those that are zero. */
-  const counted = () =>
-    Object.fromEntries(
-      [...valkey.underWay()]
-        .filter(([, { places, reserved }]) => places > 0 || reserved > 0)
-        .map(([hash, sums]) => [hash, sums]),
-    );
-  return { valkey, programs, run, answered, admitted, counted };
-}
 
 const cost = 1_000n;
 const [balance, budget] = [9n * cost, 6n * cost];

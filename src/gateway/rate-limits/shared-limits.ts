@@ -1,30 +1,34 @@
 import {
   type AdmitResult,
   budgetsOf,
+  type ExpectedTokens,
   type Funds,
   type LimitName,
   limitNames,
   type Limits,
   type LimitsAsk,
-  type Shortage,
+  type Short,
   shortages,
   type Slot,
+  tokenLimitNames,
 } from '../../core/limits.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Money } from '../../core/money.ts';
-import { rateStatus } from '../../core/token-bucket.ts';
+import { rateStatus, type RateStatus } from '../../core/token-bucket.ts';
 import { createMemoryLimits, createTallies, type LocalSlot, type MemoryLimits, type Tallies } from './memory.ts';
+import { tightest } from './rate-buckets.ts';
 import {
   changed,
   countAtServer,
   createServerReports,
+  oweTokens,
   report,
   reportNow,
   type ServerReports,
   tellAll,
 } from './server-reports.ts';
 import type { ValkeyLink } from './valkey-link.ts';
-import { admitScript, reserveScript } from './valkey-scripts.ts';
+import { admitScript, reserveScript } from './limit-scripts.ts';
 
 /** The limits of some workspaces; one server has all their keys. */
 export interface SharedLimits extends Limits {
@@ -47,11 +51,11 @@ interface SharedLimitsOptions {
 const refusals: ReadonlySet<unknown> = new Set<LimitName>(limitNames);
 const isRefusal = (result: unknown): result is LimitName => refusals.has(result);
 
-const shortResults: ReadonlySet<unknown> = new Set<Shortage>(shortages);
-const isShortage = (result: unknown): result is Shortage => shortResults.has(result);
+const shortResults: ReadonlySet<unknown> = new Set<Short>([...shortages, ...tokenLimitNames]);
+const isShort = (result: unknown): result is Short => shortResults.has(result);
 
 /** Whether some of the funds would be left if the workspace had as many requests like this one under way as its limit allows. */
-function isPlenty(ask: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
+function isPlenty(ask: LimitsAsk, { cost, funds }: Pick<Reservation, 'cost' | 'funds'>): boolean {
   const most = cost * BigInt(ask.maxInFlight);
   return most < funds.balance && budgetsOf(ask, funds).every(({ left }) => left === undefined || most < left);
 }
@@ -66,11 +70,22 @@ function shareOf({ balance, budget, tags }: Funds, replicas: number): Funds {
   };
 }
 
-/** A request that is about to be dispatched. */
+/** A replica's share of limits in tokens. */
+const tokensOf = ({ tokens }: LimitsAsk, share: (limit: number) => number): LimitsAsk['tokens'] =>
+  tokens?.map((limit) => ({ ...limit, perMinute: share(limit.perMinute) }));
+
+/** A request that is about to be dispatched. `expected`: its tokens, if it has limits in tokens. */
 interface Reservation {
   readonly local: LocalSlot;
   readonly cost: Money;
   readonly funds: Funds;
+  readonly expected: ExpectedTokens | undefined;
+}
+
+/** The tokens that the server has taken for a request, and the state of its limits there. */
+interface TokensAtServer {
+  taken: number | undefined;
+  status: RateStatus | undefined;
 }
 
 /** The tallies of this process, the server that counts for all, and what it was told. */
@@ -101,32 +116,38 @@ export function createSharedLimits(
   };
 }
 
+const shareFor =
+  ({ replicas }: Sharing): ((limit: number) => number) =>
+  (limit) =>
+    Math.max(1, Math.floor(limit / replicas()));
+
 function admitHere(sharing: Sharing, ask: LimitsAsk): AdmitResult {
   const known = sharing.replicas();
-  const share = (limit: number): number => Math.max(1, Math.floor(limit / known));
+  const share = shareFor(sharing);
   const result = sharing.here.admit({
     ...ask,
     rate: ask.rate / known,
     burst: share(ask.burst),
     maxInFlight: share(ask.maxInFlight),
     funds: shareOf(ask.funds, known),
+    tokens: tokensOf(ask, share),
   });
   const rate = { ...result.rate, limit: ask.rate };
   return result.kind === 'refused'
     ? { ...result, rate }
-    : { ...result, rate, slot: sharedSlot(sharing, ask, result.slot) };
+    : { ...result, rate, slot: sharedSlot(sharing, ask, { local: result.slot, status: undefined }) };
 }
 
 async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResult> {
   const { link, reports } = sharing;
-  const { keyId, workspaceId, rate, burst, maxInFlight, funds, isFree } = ask;
+  const { keyId, workspaceId, rate, burst, maxInFlight, funds, isFree, tokens = [] } = ask;
   // The server must know which requests have ended before it counts.
   if (reports.workspaces.has(workspaceId)) reportNow(reports);
   const name = link.name();
   const asked = budgetsOf(ask, funds);
   const reply = link.run(
     admitScript,
-    [`rate:${keyId}`, `ws:${workspaceId}`, 'replicas', ...asked.map(({ id }) => id)].map(link.key),
+    [`rate:${keyId}`, `ws:${workspaceId}`, 'replicas', ...asked.map(({ id }) => id), ...bucketsOf(ask)].map(link.key),
     [
       name,
       rate,
@@ -134,17 +155,20 @@ async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResul
       maxInFlight,
       isFree ? '' : funds.balance,
       sharing.timeMs?.() ?? '',
+      tokens.length,
       ...asked.map(({ left }) => (isFree ? '' : (left ?? ''))),
+      ...tokens.map(({ perMinute }) => perMinute),
     ].map(String),
   );
   const answer = await link.inTime(reply);
-  const { result, fullInMs } = read(answer.kind === 'reply' ? answer.value : undefined);
-  const status = rateStatus(fullInMs, ask);
-  if (isRefusal(result)) return { kind: 'refused', by: result, rate: status };
+  const { result, times } = read(answer.kind === 'reply' ? answer.value : undefined);
+  const status = rateStatus(times(0), ask);
+  const ofTokens = tightest(tokens, (_, at) => times(at + 1));
+  if (isRefusal(result)) return { kind: 'refused', by: result, rate: status, tokens: ofTokens };
   if (result === 'admitted') {
-    const local = sharing.tallies.open(ask);
+    const local = sharing.here.open({ ...ask, tokens: tokensOf(ask, shareFor(sharing)) });
     countAtServer(reports, ask, name);
-    return { kind: 'admitted', rate: status, slot: sharedSlot(sharing, ask, local) };
+    return { kind: 'admitted', rate: status, slot: sharedSlot(sharing, ask, { local, status: ofTokens }) };
   }
   reply.then((late) => {
     if (read(late).result === 'admitted') countAtServer(reports, ask, name);
@@ -155,58 +179,82 @@ async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResul
 }
 
 /**
- * Makes a slot. Its reservations are checked over all replicas only if the funds may be too low for all requests of the
- * workspace.
+ * Makes a slot. Its reservations are checked over all replicas only if the request has limits in tokens, or the funds may be too low
+ * for all requests of the workspace.
  */
-function sharedSlot(sharing: Sharing, ask: LimitsAsk, local: LocalSlot): Slot {
+function sharedSlot(
+  sharing: Sharing,
+  ask: LimitsAsk,
+  { local, status }: { readonly local: LocalSlot; readonly status: RateStatus | undefined },
+): Slot {
   const { link, reports } = sharing;
+  const atServer: TokensAtServer = { taken: undefined, status };
   let reserved: Money = 0n;
   let isOpen = true;
   /** Remembers the reserved cost. A refused request has reserved nothing, so its slot is released without waiting. */
-  const keep = (cost: Money, short: Shortage | undefined): Shortage | undefined => {
+  const keep = (cost: Money, short: Short): Short => {
     if (short === undefined) reserved = cost;
     return short;
   };
-  const releaseAndReport = async (left: Funds | undefined): Promise<void> => {
-    local.release(() => left);
+  /** Whether the limits in tokens, as the server last had them, would let no further request like this one pass. */
+  const isShortOfTokens = (): boolean =>
+    atServer.taken !== undefined && atServer.taken > (atServer.status?.remaining ?? 0);
+  const takeTokens = (expected: ExpectedTokens | undefined, change: 'adjusted' | 'released'): void => {
+    if (atServer.taken === undefined || expected === undefined) return;
+    oweTokens(reports, ask.tokens, { tokens: expected.tokens - atServer.taken, change });
+    atServer.taken = expected.tokens;
+  };
+  const releaseAndReport = async (left: Funds | undefined, used: ExpectedTokens | undefined): Promise<void> => {
+    local.release(() => left, used);
     if (link.isUp()) await link.inTime(report(reports));
   };
   return {
-    reserve: (cost, funds) => {
-      if (!link.isUp()) return keep(cost, reserveAlone(sharing, { local, cost, funds }));
-      if (isPlenty(ask, { cost, funds })) return keep(cost, local.reserve(cost, funds));
-      return reserveShared(sharing, ask, { local, cost, funds }).then((short) => keep(cost, short));
+    tokens: ask.tokens && (() => atServer.status ?? local.tokens?.()),
+    reserve: (cost, funds, asked) => {
+      const expected = ask.tokens && asked;
+      const reservation = { local, cost, funds, expected };
+      if (!link.isUp()) return keep(cost, reserveAlone(sharing, reservation));
+      if (expected === undefined && isPlenty(ask, { cost, funds })) return keep(cost, local.reserve(cost, funds));
+      return reserveShared(sharing, ask, { ...reservation, atServer }).then((short) => keep(cost, short));
     },
-    adjust: (cost) => {
+    adjust: (cost, expected) => {
       reserved = cost;
-      local.adjust(cost);
+      // It holds its tokens here or at the server.
+      local.adjust(cost, expected);
+      takeTokens(expected, 'adjusted');
     },
-    release: (find) => {
+    release: (find, used) => {
       if (!isOpen) return undefined;
       isOpen = false;
       const left = find?.();
+      const isShort = isShortOfTokens();
+      takeTokens(used ?? { tokens: 0 }, 'released');
       // With plenty of funds left, the release waits for no report, because other replicas read the accounts again within a
       // second.
-      if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
-        return local.release(() => (left instanceof Promise ? undefined : left));
+      if (!link.isUp() || (!isShort && isPlenty(ask, { cost: reserved, funds: ask.funds }))) {
+        return local.release(() => (left instanceof Promise ? undefined : left), used);
       }
       // The caller's next request may reach another replica, which must not refuse it for this request's reservation.
-      return left instanceof Promise ? left.then(releaseAndReport) : releaseAndReport(left);
+      return left instanceof Promise
+        ? left.then((found) => releaseAndReport(found, used))
+        : releaseAndReport(left, used);
     },
   };
 }
 
-function reserveAlone(sharing: Sharing, { local, cost, funds }: Reservation): Shortage | undefined {
-  return local.reserve(cost, shareOf(funds, sharing.replicas()));
+const bucketsOf = ({ tokens = [] }: LimitsAsk): readonly string[] => tokens.map(({ id }) => `tok:${id}`);
+
+function reserveAlone(sharing: Sharing, { local, cost, funds, expected }: Reservation): Short {
+  return local.reserve(cost, shareOf(funds, sharing.replicas()), expected);
 }
 
 async function reserveShared(
   sharing: Sharing,
   ask: LimitsAsk,
-  { local, cost, funds }: Reservation,
-): Promise<Shortage | undefined> {
+  { local, cost, funds, expected, atServer }: Reservation & { readonly atServer: TokensAtServer },
+): Promise<Short> {
   const { link, tallies, reports } = sharing;
-  const { workspaceId } = ask;
+  const { workspaceId, tokens = [] } = ask;
   const asked = budgetsOf(ask, funds);
   // What is left, and the amounts reserved without and with this request: of the workspace, and of each budget.
   const reserved = [
@@ -219,20 +267,36 @@ async function reserveShared(
   for (const { id, left } of asked) if (left !== undefined) reports.budgetsAtServer.add(id);
   const reply = link.run(
     reserveScript,
-    ['replicas', `ws:${workspaceId}`, ...asked.map(({ id }) => id)].map(link.key),
-    [link.name(), ...reserved].map(String),
+    ['replicas', `ws:${workspaceId}`, ...asked.map(({ id }) => id), ...bucketsOf(ask)].map(link.key),
+    [
+      ...[link.name(), tokens.length, expected?.tokens ?? 0, ...reserved],
+      ...tokens.map(({ perMinute }) => perMinute),
+    ].map(String),
   );
   const answer = await link.inTime(reply);
-  const result = answer.kind === 'reply' ? answer.value : undefined;
-  if (result === 'reserved') return undefined;
+  const { result, times } = read(answer.kind === 'reply' ? answer.value : undefined);
+  if (result === 'reserved' || isShort(result)) atServer.status = tightest(tokens, (_, at) => times(at));
+  if (result === 'reserved') {
+    atServer.taken = expected?.tokens;
+    return undefined;
+  }
   local.adjust(0n);
-  if (isShortage(result)) return result;
-  reply.catch(link.drop);
-  return reserveAlone(sharing, { local, cost, funds });
+  if (isShort(result)) return result;
+  reply.then((late) => {
+    // The tokens are reserved here meanwhile.
+    if (read(late).result === 'reserved') oweTokens(reports, tokens, { tokens: -(expected?.tokens ?? 0) });
+  }, link.drop);
+  return reserveAlone(sharing, { local, cost, funds, expected });
 }
 
-function read(reply: unknown): { readonly result: unknown; readonly fullInMs: number } {
-  const [result, text]: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  const fullInMs = Number(text ?? 0);
-  return { result, fullInMs: Number.isFinite(fullInMs) ? Math.max(0, fullInMs) : 0 };
+/** Reads the result of a script, and the times that follow it, milliseconds. */
+function read(reply: unknown): { readonly result: unknown; readonly times: (at: number) => number } {
+  const [result, ...texts]: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  return {
+    result,
+    times: (at) => {
+      const ms = Number(texts[at] ?? 0);
+      return Number.isFinite(ms) ? Math.max(0, ms) : 0;
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import { Cluster, Valkey } from 'iovalkey';
 import type { ValkeyAddress } from '../../core/valkey-address.ts';
-import { type Script, scripts } from './valkey-scripts.ts';
+import type { Script } from './valkey-script.ts';
+import { scripts } from './valkey-scripts.ts';
 
 /** Receives the messages of a channel. */
 export interface Subscription {

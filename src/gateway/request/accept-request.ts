@@ -84,7 +84,7 @@ export async function readPrompt(
   const owner = { workspaceId: credential.workspace.id, address: origin };
   const coding = contentCodingOf(exchange.head);
   const { head } = exchange;
-  const upload = uploads.open(owner, { headers: admitted.headers, declaredBytes: declaredSize(head) });
+  const upload = uploads.open(owner, { headers: admitted.headers(), declaredBytes: declaredSize(head) });
   try {
     const asked = clock.elapsed();
     const sent = await exchange.body(maxBodyBytes, upload);

@@ -25,7 +25,7 @@ export async function answerCount(
     const plan = planRequest({ request, prepared, snapshot }, { ...services, ...anyHealth });
     const body = JSON.stringify({ input_tokens: await countOf(prepared, plan, request) });
     const id = requestIdHeaders(dialect, exchange.head);
-    exchange.reply(200, [['content-type', 'application/json'], ...id, ...admitted.headers], body);
+    exchange.reply(200, [['content-type', 'application/json'], ...id, ...admitted.headers()], body);
   } finally {
     prepared.release();
   }

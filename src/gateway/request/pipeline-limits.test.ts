@@ -54,6 +54,84 @@ describe('limits (docs/reference/api.md §8)', () => {
     expect(again.status()).toBe(200);
   });
 
+  describe('in tokens a minute', () => {
+    const tokens = (exchange: FakeExchange): readonly (string | undefined)[] =>
+      ['limit', 'remaining', 'reset'].map((name) => header(exchange, `x-ratelimit-${name}-tokens`));
+    const capped = { ...ask, max_tokens: 16 };
+    const answered = async (run: Run, body: object, json = wholeJson): Promise<FakeExchange> => {
+      const exchange = run.send({ body: JSON.stringify(body) });
+      const call = run.upstream.calls.length;
+      (await run.upstream.called(call)).answer('application/json', json);
+      await exchange.answered;
+      return exchange;
+    };
+
+    it('reserve what is expected before dispatch, count what was used, and are in the headers', async () => {
+      const run = begin({ credential: credentialOf({ key: { tokensPerMinute: 600 } }) });
+      const first = await answered(run, capped);
+      const expected = 600 - Number(tokens(first)[1]);
+      expect(expected).toBeGreaterThan(16);
+      expect(tokens(first)).toEqual(['600', String(600 - expected), String(Math.ceil(expected / 10))]);
+      // The answer before used 14.
+      expect(tokens(await answered(run, capped))[1]).toBe(String(600 - 14 - expected));
+      // Without a cap, more is expected than a minute allows: it passes, since something is left, and nothing passes beside it.
+      const long = run.send();
+      await settle();
+      const refused = run.send();
+      await refused.answered;
+      expect([refused.status(), ...tokens(refused)].slice(0, 3)).toEqual([429, '600', '0']);
+      expect(bodyOf(refused)).toEqual({
+        error: {
+          type: 'service_error',
+          message:
+            'Rate limit exceeded: this key may use 600 tokens a minute, prompts and answers together. Wait and retry.',
+        },
+      });
+      expect(Number(header(refused, 'retry-after'))).toBeGreaterThan(10);
+      await answerJson(run, 2);
+      await long.answered;
+      expect(tokens(await answered(run, capped))[1]).toBe(String(600 - 3 * 14 - expected));
+    });
+
+    it('take nothing for a failure, and what is estimated for an engine that reports no usage', async () => {
+      const run = begin({ credential: credentialOf({ workspace: { tokensPerMinute: 600 } }) });
+      const failed = run.send({ body: JSON.stringify(capped) });
+      (await run.upstream.called(0)).fail('ECONNREFUSED');
+      (await run.upstream.called(1)).fail('ECONNREFUSED');
+      await failed.answered;
+      expect([failed.status(), ...tokens(failed)]).toEqual([502, undefined, undefined, undefined]);
+      const silent = JSON.stringify({ ...(JSON.parse(wholeJson) as object), usage: undefined });
+      const first = await answered(run, capped, silent);
+      const second = await answered(run, capped, silent);
+      const [estimated] = run.store.outcomes.filter(({ kind }) => kind === 'completed');
+      expect(estimated?.countedBy).toBe('estimate');
+      const { promptTokens = 0, completionTokens = 0 } = estimated?.usage ?? {};
+      expect(promptTokens + completionTokens).toBeGreaterThan(0);
+      expect(Number(tokens(first)[1]) - Number(tokens(second)[1])).toBe(promptTokens + completionTokens);
+    });
+
+    it('grow with a stream that runs past its estimate', async () => {
+      const run = begin({ credential: credentialOf({ key: { tokensPerMinute: 600 } }) });
+      const stream = run.send({ body: JSON.stringify({ ...askStream, max_tokens: 16 }) });
+      const engine = await run.upstream.called(0);
+      head(engine);
+      engine.data(hello);
+      run.clock.advance(200);
+      engine.data(chunk({ content: 'word '.repeat(2_000) }));
+      await settle();
+      const refused = run.send();
+      await refused.answered;
+      expect([refused.status(), tokens(refused)[1]]).toEqual([429, '0']);
+      engine.data(chunk({}, 'stop') + done);
+      engine.end();
+      await stream.answered;
+    });
+
+    it('are in no header without such a limit', async () => {
+      expect(tokens(await answered(begin(), capped))).toEqual([undefined, undefined, undefined]);
+    });
+  });
+
   it('of concurrency free the slot on every exit, before the answer ends', async () => {
     const run = begin({ credential: credentialOf({ workspace: { maxInFlight: 1 } }) });
     const exits: readonly (() => Promise<unknown>)[] = [

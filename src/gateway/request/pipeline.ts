@@ -145,7 +145,7 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
       { ...request, prepared, plan, counters, searchPrice: services.search?.price, accrue: admitted.adjust },
       services,
     );
-    await admitted.reserve(settlement.expectedCost());
+    await admitted.reserve(settlement.expected());
     watch.progress({ kind: 'dispatched' });
     await serveRequest({ ...request, prepared, plan, counters, settlement }, services);
   } finally {

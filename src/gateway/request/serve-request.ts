@@ -11,7 +11,7 @@ import { type Admitted, fundsOf } from '../admission/limits.ts';
 import type { Dispatch } from '../dispatch/dispatch.ts';
 import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 import type { TokenCounters } from '../metering/meter.ts';
-import type { Settlement } from '../metering/settle.ts';
+import { type Settlement, tokensOf } from '../metering/settle.ts';
 import type { AdmittedRequest } from './accept-request.ts';
 import { attemptsFailed, callModel, type ModelServices } from './call-model.ts';
 import { type Relay, relayAnswer } from './relay.ts';
@@ -41,7 +41,11 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
   const costs = services.costHeaders === 'on';
   const relay = relayAnswer({
     ...{ exchange, dialect, identity: identityOf(planned), request },
-    ...{ headers: admitted.headers, early: costs ? budgetHeader(fundsOf(planned.credential)) : [], writing: services },
+    ...{
+      headers: admitted.headers(),
+      early: costs ? budgetHeader(fundsOf(planned.credential)) : [],
+      writing: services,
+    },
     ...{ clock: services.clock, keepAliveMs: services.keepAliveMs },
   });
   let reason: Failure | undefined;
@@ -60,7 +64,7 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
     const bill = await settlement.settle(outcomeOf(end, request, { wasBegun, wasLost }), { ...end, failure });
     watch.progress({ kind: 'recorded' });
     // The caller's next request, sent after the last piece of this answer, must find the slot free.
-    await admitted.release();
+    await admitted.release({ tokens: tokensOf(bill.usage) });
     if (end.kind === 'completed') relay.finish(bill, costs ? await costHeaders(bill, admitted) : undefined);
     reason = failure;
     if (reason !== undefined && !wasBegun && !wasLost) throw reason;

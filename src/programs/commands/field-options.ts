@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { AccountField, AccountFields, FieldKind } from '../../core/account-field.ts';
 import { formatUsd } from '../../core/money.ts';
-import { countOption, labelsOption, modelsOption, momentOption, usdOption } from './option-values.ts';
+import { absent, countOption, labelsOption, modelsOption, momentOption, optionOr, usdOption } from './option-values.ts';
 
 /** What stands for a value in the help, and its parser. */
 const forms: { readonly [Kind in FieldKind]?: readonly [placeholder: string, parse: (text: string) => unknown] } = {
@@ -23,18 +23,34 @@ export function withFields(command: Command, fields: AccountFields): Command {
   return command;
 }
 
-const optionsOf = (fields: AccountFields): readonly Option[] =>
-  Object.entries(fields).flatMap(([key, field]) => optionOf(key, field) ?? []);
+/** The word that removes the value of a field that can be absent. */
+const none = 'none';
+
+const changesOf = (fields: AccountFields): readonly Option[] =>
+  Object.entries(fields).flatMap(([key, field]) => {
+    const option = optionOf(key, field);
+    if (option?.parseArg === undefined || field.optional !== true || field.default !== undefined) return option ?? [];
+    const { flags, description, parseArg } = option;
+    const parse = (text: string): unknown => parseArg(text, undefined);
+    return new Option(flags, `${description}; or "${none}"`).argParser(optionOr(none, parse));
+  });
+
+/** The options with which a value is removed have undefined in place of their word. */
+export const withoutAbsent = <Options extends object>(options: Options): Options =>
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the same fields; those that can be absent allow undefined
+  Object.fromEntries(
+    Object.entries(options).map(([key, value]) => [key, value === absent ? undefined : value]),
+  ) as Options;
 
 /** Adds the options of a table of fields, without their defaults. */
 export function withoutDefaults(command: Command, fields: AccountFields): Command {
-  for (const option of optionsOf(fields)) command.addOption(option);
+  for (const option of changesOf(fields)) command.addOption(option);
   return command;
 }
 
 /** Adds the options of a table of fields. At least one is needed. */
 export function withChanges(command: Command, fields: AccountFields): Command {
-  const options = optionsOf(fields);
+  const options = changesOf(fields);
   for (const option of options) command.addOption(option);
   const names = options.map(({ long }) => long).join(', ');
   return command.hook('preAction', () => {

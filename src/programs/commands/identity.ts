@@ -36,6 +36,7 @@ interface CreateOptions extends RuleOptions {
   readonly rate: number;
   readonly burst: number;
   readonly models?: ModelPatterns;
+  readonly tokensPerMinute?: number;
 }
 
 interface ChangeOptions extends RuleOptions {
@@ -44,6 +45,7 @@ interface ChangeOptions extends RuleOptions {
   readonly rate?: number;
   readonly burst?: number;
   readonly models?: ModelPatterns | typeof absent;
+  readonly tokensPerMinute?: number | typeof absent;
 }
 
 const nameOrId = ['<identity>', 'name or id of the identity'] as const;
@@ -111,10 +113,12 @@ function createCommand(group: Command): void {
     });
   withFields(create, identityLimits);
   accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options, [name = '']) => {
-    const { issuer, audience, match, each = 'identity', tag = {}, bound = false, rate, burst, models } = options;
+    const { issuer, audience, match, each = 'identity', tag = {}, bound = false } = options;
+    const { rate, burst, models, tokensPerMinute } = options;
     const workspace = payerOf(options.workspace, options.workspaceClaim) ?? { name: '' };
     const rules: IdentityRules = { issuer, audience, match, workspace, each, tags: tag, isBound: bound };
-    const wanted = { name, ...rules, rate, burst, models, budget: budgetOf(create, options) };
+    const budget = budgetOf(create, options);
+    const wanted = { name, ...rules, rate, burst, models, tokensPerMinute, budget };
     return answer(await accounts.createIdentity(wanted, byOperator()));
   });
 }
@@ -144,7 +148,7 @@ function changeCommand(group: Command): void {
 /** What the options name, and nothing else. A field that is present and undefined is removed. */
 function changeOf(command: Command): IdentityChange {
   const options = command.opts<ChangeOptions>();
-  const { issuer, audience, match, each, tag, bound, clearBudget, rate, burst, models } = options;
+  const { issuer, audience, match, each, tag, bound, clearBudget, rate, burst } = options;
   const tags = options.tags === false ? {} : tag;
   const budget = budgetOf(command, options);
   const given = {
@@ -162,7 +166,17 @@ function changeOf(command: Command): IdentityChange {
   return {
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
     ...(clearBudget === true && { budget: undefined }),
+    ...removable(options),
+  };
+}
+
+/** The limits that can be removed. */
+function removable({ models, tokensPerMinute }: ChangeOptions): IdentityChange {
+  return {
     ...(models !== undefined && { models: models === absent ? undefined : models }),
+    ...(tokensPerMinute !== undefined && {
+      tokensPerMinute: tokensPerMinute === absent ? undefined : tokensPerMinute,
+    }),
   };
 }
 
@@ -207,18 +221,19 @@ const tableOf =
     textTable(
       [
         ...[wide('ID'), 'NAME', 'STATUS', 'WORKSPACE', 'ISSUER', 'AUDIENCE', 'EACH', 'BUDGET USD'],
-        ...[wide('#RATE'), wide('#BURST'), wide('MODELS')],
+        ...[wide('#RATE'), wide('#BURST'), wide('#TOKENS/MIN'), wide('MODELS')],
       ],
       identities.map((one) => [
         ...[one.id, one.name, one.status, payerText(one), one.issuer, one.audience, one.each],
         one.budget ? budgetText(one.budget) : '-',
-        ...[`${one.rate}`, `${one.burst}`, one.models?.join(',') ?? 'all'],
+        ...[`${one.rate}`, `${one.burst}`, `${one.tokensPerMinute ?? '-'}`, one.models?.join(',') ?? 'all'],
       ]),
       width,
     );
 
 function sheetOf(identity: Identity, width: TableWidth): string {
   const { id, name, status, issuer, audience, match, each, tags, isBound, budget, rate, burst, models } = identity;
+  const { tokensPerMinute } = identity;
   return textTable(
     ['FIELD', 'VALUE'],
     [
@@ -237,6 +252,7 @@ function sheetOf(identity: Identity, width: TableWidth): string {
       ['budget USD', budget ? budgetText(budget) : '-'],
       ['rate', `${rate}`],
       ['burst', `${burst}`],
+      ['tokens a minute', `${tokensPerMinute ?? '-'}`],
       ['models', models?.join(',') ?? 'all'],
     ],
     width,

@@ -7,7 +7,7 @@ import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
-import { withChanges, withFields } from './field-options.ts';
+import { withChanges, withFields, withoutAbsent } from './field-options.ts';
 import { absent, modelsOption, momentOption, optionOr } from './option-values.ts';
 import { momentText, type TableWidth, textTable, wide } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
@@ -80,12 +80,14 @@ export function keyCommand(program: Command): void {
 
   const limits = group
     .command('limits')
-    .description('change how many requests a key may make; what is not given stays as it is')
+    .description(
+      'change how many requests a key may make, and how many tokens it may use; what is not given stays as it is',
+    )
     .argument('<id>', 'id of the key');
-  accountsCommand<Pick<KeyChange, 'rate' | 'burst'>>(
+  accountsCommand<Pick<KeyChange, 'rate' | 'burst' | 'tokensPerMinute'>>(
     withChanges(limits, keyFields),
     'refuse',
-    async (accounts, options, [id = '']) => answer(await accounts.changeKey(id, options, byOperator())),
+    async (accounts, options, [id = '']) => answer(await accounts.changeKey(id, withoutAbsent(options), byOperator())),
   );
 
   const update = group
@@ -179,6 +181,7 @@ const tableOf =
           'BUDGET USD',
           wide('#RATE'),
           wide('#BURST'),
+          wide('#TOKENS/MIN'),
           wide('MODELS'),
         ],
         ...['EXPIRES', wide('CREATED'), wide('LAST USED')],
@@ -192,6 +195,7 @@ const tableOf =
         key.budget ? budgetText(key.budget) : '-',
         `${key.rate}`,
         `${key.burst}`,
+        `${key.tokensPerMinute ?? '-'}`,
         models?.join(',') ?? 'all',
         expiresAt === undefined ? 'never' : `${momentText(expiresAt, width)}${expiresAt <= now ? ' (over)' : ''}`,
         new Date(createdAt).toISOString(),

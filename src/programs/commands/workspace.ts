@@ -7,7 +7,7 @@ import { messageOf } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownWorkspace } from '../../books/core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
-import { withChanges, withFields } from './field-options.ts';
+import { withChanges, withFields, withoutAbsent } from './field-options.ts';
 import { creditOption, usdOption } from './option-values.ts';
 import { tagBudgetCommand } from './tag-budget.ts';
 import { textTable } from './tables.ts';
@@ -58,13 +58,15 @@ export function workspaceCommand(program: Command): void {
 
   const limits = group
     .command('limits')
-    .description('change how many requests of a workspace may be in flight, how far it may owe, and its labels')
+    .description(
+      'change how many requests of a workspace may be in flight, how many tokens it may use, how far it may owe, and its labels',
+    )
     .argument('<workspace>', 'name or id');
   accountsCommand<WorkspaceSettings>(
     withChanges(limits, workspaceFields),
     'refuse',
     async (accounts, options, [workspace = '']) =>
-      answer(await accounts.changeWorkspace(workspace, options, byOperator())),
+      answer(await accounts.changeWorkspace(workspace, withoutAbsent(options), byOperator())),
   );
 
   thresholdsCommand(

@@ -83,6 +83,7 @@ export const fullWorkspaceSpec = {
   creditLimit: '500',
   labels: { team: 'search' },
   thresholds: [75, 90],
+  tokensPerMinute: 1_000_000,
 };
 
 export const fullApiKeySpec = {
@@ -91,6 +92,7 @@ export const fullApiKeySpec = {
   status: 'Active',
   budget: { usd: '200', period: 'Month', thresholds: [50, 80, 100] },
   rate: { perSecond: 100, burst: 200 },
+  tokensPerMinute: 60_000,
   models: ['qwen/*'],
   expiresAt: '2027-06-30T00:00:00Z',
   rotation: { everyDays: 90, overlapHours: 24 },
@@ -107,6 +109,7 @@ export const fullIdentitySpec = {
   status: 'Active',
   budget: { usd: '200', period: 'Month' },
   rate: { perSecond: 100, burst: 200 },
+  tokensPerMinute: 60_000,
   models: ['qwen/*'],
 };
 

@@ -57,7 +57,7 @@ function schemaOf(field: Exclude<AccountField, { readonly kind: 'budget' }>): z.
     case 'name':
       return z.enum(['Active', 'Suspended']).default('Active');
     case 'count':
-      return count.default(Number(field.default ?? 1));
+      return field.default === undefined ? count.optional() : count.default(Number(field.default));
     case 'money':
       return usd.default('0');
     case 'moment':

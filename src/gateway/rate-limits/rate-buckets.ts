@@ -1,0 +1,106 @@
+import type { Clock } from '../../core/clock.ts';
+import { type ExpectedTokens, shortOfTokens, type TokenLimit, type TokenLimitName } from '../../core/limits.ts';
+import {
+  type BucketSize,
+  longestFillMs,
+  minuteBucket,
+  minuteStatus,
+  type RateStatus,
+  takeToken,
+  takeTokens,
+} from '../../core/token-bucket.ts';
+
+const minSweep = 1_000;
+
+/** Of requests, the id of a bucket is that of its key. Ids of limits in tokens have a colon, so none is that of a key. */
+export type RateBuckets = ReturnType<typeof createRateBuckets>;
+
+/** The buckets of limits of rates, in memory. Full buckets are forgotten. */
+export function createRateBuckets(clock: Clock) {
+  /** When each bucket will be full. */
+  const fullAt = new Map<string, number>();
+  let sweepAt = minSweep;
+
+  /** Forgets full buckets. Runs when the number of buckets has doubled, so that its cost per request is constant. */
+  function sweep(now: number): void {
+    for (const [id, at] of fullAt) if (at <= now) fullAt.delete(id);
+    sweepAt = Math.max(minSweep, fullAt.size * 2);
+  }
+
+  function fullInMs(id: string, size: BucketSize): number {
+    const now = clock.elapsed();
+    const left = Math.max(0, (fullAt.get(id) ?? 0) - now);
+    const longestMs = longestFillMs(size);
+    if (left <= longestMs) return left;
+    // The size was changed: the bucket now counts as empty.
+    fullAt.set(id, now + longestMs);
+    return longestMs;
+  }
+
+  function keep(id: string, inMs: number): void {
+    const now = clock.elapsed();
+    fullAt.set(id, now + inMs);
+    if (fullAt.size >= sweepAt) sweep(now);
+  }
+
+  const tokensFullInMs = ({ id, perMinute }: TokenLimit): number => fullInMs(id, minuteBucket(perMinute));
+  return {
+    /**
+     * Time until the bucket is full, milliseconds. At most the time of an empty bucket of this size, even if it was
+     * larger before.
+     */
+    fullInMs,
+    tokensFullInMs,
+    /** Takes a token and returns the time until the bucket is full again, milliseconds. */
+    take: (id: string, size: BucketSize): number => {
+      const after = takeToken(fullInMs(id, size), size);
+      keep(id, after);
+      return after;
+    },
+    /** Takes tokens of models, or gives some back. */
+    takeTokens: (limit: TokenLimit, tokens: number): void =>
+      keep(limit.id, takeTokens(tokensFullInMs(limit), minuteBucket(limit.perMinute), tokens)),
+    remembered: (): number => fullAt.size,
+  };
+}
+
+/** The state of the limit of which the least is left. Undefined: there is no limit. */
+export function tightest(
+  limits: readonly TokenLimit[],
+  fullInMs: (limit: TokenLimit, at: number) => number,
+): RateStatus | undefined {
+  const statuses = limits.map((limit, at) => minuteStatus(fullInMs(limit, at), limit.perMinute));
+  return statuses.reduce<RateStatus | undefined>(
+    (least, one) =>
+      least === undefined ||
+      one.remaining < least.remaining ||
+      (one.remaining === least.remaining && one.nextSeconds > least.nextSeconds)
+        ? one
+        : least,
+    undefined,
+  );
+}
+
+/** The tokens that one request holds of its limits in this process. */
+export function holdTokens(buckets: RateBuckets, limits: readonly TokenLimit[]) {
+  let held: number | undefined;
+  function take(tokens: number): void {
+    for (const limit of limits) buckets.takeTokens(limit, tokens - (held ?? 0));
+    held = tokens;
+  }
+  return {
+    short: (): TokenLimitName | undefined => shortOfTokens(limits, buckets.tokensFullInMs),
+    status: (): RateStatus | undefined => tightest(limits, buckets.tokensFullInMs),
+    reserve: ({ tokens }: ExpectedTokens): void => take(tokens),
+    /** Holds so many from now on, if it holds any. */
+    adjust: (expected: ExpectedTokens | undefined): void => {
+      if (expected !== undefined && held !== undefined) take(expected.tokens);
+    },
+    /** What was used takes the place of what is held. A request that held nothing has used nothing. */
+    settle: (used: ExpectedTokens | undefined): void => {
+      if (held === undefined) return;
+      take(used?.tokens ?? 0);
+      held = undefined;
+    },
+  };
+}
