@@ -278,7 +278,10 @@ describe('the command line', () => {
       [['key', 'budget', 'key_1'], 'either --budget with --period, or --clear'],
       [['key', 'limits', 'key_1'], 'give --rate, --burst, --tokens-per-minute, or several of them'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
-      [['workspace', 'limits', 'a'], 'give --max-in-flight, --credit-limit, --labels, --tokens-per-minute, or several of them'],
+      [
+        ['workspace', 'limits', 'a'],
+        'give --max-in-flight, --credit-limit, --labels, --tokens-per-minute, --tag-tokens-per-minute, or several of them',
+      ],
       [['usage', '--by', 'colour'], 'any of hour, day, week, model, key, workspace, surface'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {

@@ -49,6 +49,8 @@ export interface KindValue {
   readonly models: ModelPatterns;
   readonly thresholds: Thresholds;
   readonly labels: Readonly<Record<string, string>>;
+  /** A number for each of some tags, by their texts (`team=search`). */
+  readonly 'tag-counts': Readonly<Record<string, number>>;
 }
 export type FieldKind = keyof KindValue;
 export type AccountFields = Readonly<Record<string, AccountField>>;

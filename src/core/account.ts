@@ -89,6 +89,19 @@ export const workspaceFields = {
     },
   },
   tokensPerMinute: { ...tokensPerMinute, action: 'workspace.limits' },
+  tagTokensPerMinute: {
+    name: 'tag_tokens_per_minute',
+    kind: 'tag-counts',
+    optional: true,
+    action: 'workspace.limits',
+    about:
+      'Tokens a minute of the requests with a tag, by tag; null: no limit. All that are given replace all that there are.',
+    option: 'tokens a minute of the requests with a tag, such as team=search:60000; several with commas replace all',
+    declared: {
+      about: `Tokens a minute of the requests with a tag, by tag, at most ${listBounds.maxTagLimits}. Default: no limit.`,
+      example: { 'team=search': 60_000 },
+    },
+  },
 } as const satisfies AccountFields;
 export type WorkspaceFields = typeof workspaceFields;
 

@@ -10,6 +10,8 @@ export const listBounds = {
   maxWorkspaces: 1_000,
   /** Budgets of tags of a workspace. */
   maxTagBudgets: 100,
+  /** Tags of a workspace with a limit in tokens. */
+  maxTagLimits: 100,
   /** Keys of a workspace that are neither revoked nor expired, without those of the portal's playground. */
   maxKeys: 10_000,
   /** Members of a workspace, with open invitations. */

@@ -32,6 +32,15 @@ export function tagText({ name, value }: Tag): string {
   return `${name}=${value}`;
 }
 
+/** What is wrong with numbers by tags. Undefined: nothing. */
+export function tagCountsProblem(counts: Readonly<Record<string, number>>): string | undefined {
+  const tags = Object.keys(counts);
+  const { maxTagLimits } = listBounds;
+  if (tags.length > maxTagLimits) return `expected at most ${maxTagLimits} tags`;
+  const malformed = tags.find((tag) => tagOf(tag) === undefined);
+  return malformed === undefined ? undefined : `${JSON.stringify(malformed)} is no tag: expected ${tagForm}`;
+}
+
 /** The value that stands for all values of a name beyond the bounds, and the name and value for all names beyond them. */
 export const otherTags = 'other';
 

@@ -14,7 +14,7 @@ export const now = '2026-07-15T12:00:00.000Z';
 
 export const workspace: WorkspaceObject = {
   ...{ id: 'ws_1', name: 'acme', status: 'active', balance: '25', max_in_flight: 256, credit_limit: '0' },
-  ...{ labels: null, tokens_per_minute: null, declared_by: null },
+  ...{ labels: null, tokens_per_minute: null, tag_tokens_per_minute: null, declared_by: null },
 };
 
 const session: SessionObject = {

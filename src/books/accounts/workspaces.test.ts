@@ -247,6 +247,18 @@ describe('workspaces', () => {
     );
   });
 
+  it('have limits in tokens a minute, of their own and of tags, until they are removed', async () => {
+    const { queries } = await sampleDatabase();
+    await createWorkspace(queries, { ...wanted, name: 'limited' }, sampleAuthor);
+    const tokens = { tokensPerMinute: 5_000, tagTokensPerMinute: { 'team=b': 2, 'team=a': 1 } };
+    expect(await changeWorkspace(queries, 'limited', tokens, sampleAuthor)).toMatchObject(tokens);
+    await changeWorkspace(queries, 'limited', { maxInFlight: 3 }, sampleAuthor);
+    expect(await findWorkspace(queries, 'limited')).toMatchObject({ maxInFlight: 3, ...tokens });
+    const removed = { tokensPerMinute: undefined, tagTokensPerMinute: undefined };
+    await changeWorkspace(queries, 'limited', removed, sampleAuthor);
+    expect(await findWorkspace(queries, 'limited')).toMatchObject({ maxInFlight: 3, ...removed });
+  });
+
   it('are suspended and resumed, as often as one likes', async () => {
     const { queries } = await sampleDatabase();
     for (const status of ['suspended', 'suspended', 'active', 'active'] as const) {

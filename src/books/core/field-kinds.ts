@@ -30,7 +30,8 @@ const forms: { readonly [Kind in InOneColumn]: Forms<KindValue[Kind]> } = {
     ofCell: (cell) => `${cell}`.split(','),
     shown: (models) => [...models],
   },
-  labels: { cell: labelsText, ofCell: (cell) => JSON.parse(`${cell}`), shown: same },
+  labels: { cell: recordText, ofCell: (cell) => JSON.parse(`${cell}`), shown: same },
+  'tag-counts': { cell: recordText, ofCell: (cell) => JSON.parse(`${cell}`), shown: same },
 };
 
 export const cellOf = <Kind extends InOneColumn>({ kind, value }: HeldField<Kind>): string | bigint | undefined =>
@@ -60,8 +61,8 @@ export function isoOf(moment: number): string {
   return new Date(moment).toISOString();
 }
 
-/** In the order of the names, so that equal labels are equal texts. */
-function labelsText(labels: KindValue['labels']): string | undefined {
-  const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
+/** In the order of the names, so that equal records are equal texts. */
+function recordText(record: KindValue['labels' | 'tag-counts']): string | undefined {
+  const entries = Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return entries.length === 0 ? undefined : JSON.stringify(Object.fromEntries(entries));
 }

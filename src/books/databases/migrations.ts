@@ -99,6 +99,7 @@ async function addTokensPerMinute({ schema }: Kysely<unknown>): Promise<void> {
   for (const table of ['workspaces', 'keys', 'identities']) {
     await schema.alterTable(table).addColumn('tokens_per_minute', 'bigint').execute();
   }
+  await schema.alterTable('workspaces').addColumn('tag_tokens_per_minute', 'text').execute();
 }
 
 /** Lists of keys show who made each key: the first entry of the key in the audit trail. */

@@ -104,6 +104,40 @@ it.each<[string, string | undefined, string | undefined]>([
   expect((await admit({ credential: blind, latest: () => blind }, limits, { sent })).tags).toBe(sent);
 });
 
+it('the limits in tokens of the key, of its workspace and of each tag are asked, and a free request has none', async () => {
+  const tagTokensPerMinute = { 'team=search': 5_000, 'app=other': 6_000, 'app=rare': 7_000, 'team=web': 8_000 };
+  const known = credentialOf({
+    key: { tokensPerMinute: 600 },
+    workspace: { tokensPerMinute: 9_000, tagTokensPerMinute },
+  });
+  const counted = { names: undefined, values: new Map([['app', new Set(['known'])]]) };
+  const credentialWithTags = { ...known, countedTags: counted };
+  const asked: LimitsAsk['tokens'][] = [];
+  const tokens = { limit: 5_000, remaining: 0, resetSeconds: 65, nextSeconds: 6 };
+  const limits: Limits = {
+    admit: (ask) => {
+      asked.push(ask.tokens);
+      return { kind: 'refused', by: 'tag-tokens', rate, tokens };
+    },
+  };
+  const caller = { credential: credentialWithTags, latest: () => credentialWithTags };
+  await expect(admit(caller, limits, { sent: 'app=rare,team=search' })).rejects.toThrow(
+    'the tag app=rare or team=search or app=other may use 7000 or 5000 or 6000 tokens a minute',
+  );
+  await expect(admit(caller, limits, { isFree: true })).rejects.toThrow();
+  expect(asked).toEqual([
+    [
+      { id: 'key:key-1', by: 'tokens', perMinute: 600 },
+      { id: 'ws:ws-1', by: 'workspace-tokens', perMinute: 9_000 },
+      // As it was sent, and as it counts beyond the bounds of tags.
+      { id: 'tag:ws-1:app=rare', by: 'tag-tokens', perMinute: 7_000 },
+      { id: 'tag:ws-1:team=search', by: 'tag-tokens', perMinute: 5_000 },
+      { id: 'tag:ws-1:app=other', by: 'tag-tokens', perMinute: 6_000 },
+    ],
+    undefined,
+  ]);
+});
+
 it.each<[Shortage, boolean]>([
   ['balance', false],
   ['budget', true],

@@ -59,18 +59,16 @@ function headersOf(of: 'requests' | 'tokens', { limit, remaining, resetSeconds }
 /** The least that a client may be asked to wait, since it is not known when a request under way will end. */
 const slotRetrySeconds = 1;
 
+/** `tag:WORKSPACE:team=search` */
+const tagsOf = (limits: readonly TokenLimit[]): string =>
+  limits.map(({ id }) => id.split(':').slice(2).join(':')).join(' or ');
+
 /** What a refused request was held against. */
 interface Refused extends Pick<LimitsAsk, 'funds'> {
   readonly limits: LimitsAsk['tokens'];
   readonly rate: RateStatus;
   readonly tokens: RateStatus | undefined;
 }
-
-const owners: Readonly<Record<TokenLimitName, string>> = {
-  tokens: 'key',
-  'workspace-tokens': 'workspace',
-  'tag-tokens': 'tag',
-};
 
 function refusal(by: LimitName, { limits = [], rate, tokens, funds }: Refused): Failure {
   const limited = (message: string, retryAfterSeconds: number): Failure =>
@@ -87,8 +85,14 @@ function refusal(by: LimitName, { limits = [], rate, tokens, funds }: Refused): 
     case 'tokens':
     case 'workspace-tokens':
     case 'tag-tokens': {
-      const { perMinute = 0 } = limits.find((limit) => limit.by === by) ?? {};
-      const message = `this ${owners[by]} may use ${perMinute} tokens a minute, prompts and answers together`;
+      const short = limits.filter((limit) => limit.by === by);
+      const names = {
+        tokens: 'this key',
+        'workspace-tokens': 'this workspace',
+        'tag-tokens': `the tag ${tagsOf(short)}`,
+      };
+      const most = short.map(({ perMinute }) => perMinute).join(' or ');
+      const message = `${names[by]} may use ${most} tokens a minute, prompts and answers together`;
       return limited(message, tokens?.nextSeconds ?? slotRetrySeconds);
     }
     case 'balance':
@@ -125,10 +129,7 @@ interface AdmitOptions extends Pick<LimitsAsk, 'isFree'> {
   readonly sent?: string | undefined;
 }
 
-function askOf(
-  credential: Credential,
-  { tags, isFree }: Pick<LimitsAsk, 'isFree'> & Pick<Admitted, 'tags'>,
-): LimitsAsk {
+function askOf(credential: Credential, { sent, tags, isFree }: AdmitOptions & Pick<Admitted, 'tags'>): LimitsAsk {
   const { key, workspace } = credential;
   return {
     keyId: key.id,
@@ -137,21 +138,24 @@ function askOf(
     burst: key.burst,
     maxInFlight: workspace.maxInFlight,
     funds: fundsOf(credential, tags),
-    tokens: isFree ? undefined : tokenLimitsOf(credential),
+    tokens: isFree ? undefined : tokenLimitsOf(credential, [...tagsIn(sent), ...tagsIn(tags)].map(tagText)),
     isFree,
   };
 }
 
-/** The limits in tokens a minute of a credential. Undefined: there are none. */
-function tokenLimitsOf({ key, workspace }: Credential): LimitsAsk['tokens'] {
-  const [ofKey, ofWorkspace] = [key.tokensPerMinute, workspace.tokensPerMinute];
-  if (ofKey === undefined && ofWorkspace === undefined) return undefined;
+/** The limits in tokens a minute of a credential, for a request with these tags, as sent and as counted. Undefined: there are none. */
+function tokenLimitsOf({ key, workspace }: Credential, tags: readonly string[]): LimitsAsk['tokens'] {
+  const { tokensPerMinute: ofWorkspace, tagTokensPerMinute: ofTags } = workspace;
   const limits: TokenLimit[] = [];
-  if (ofKey !== undefined) limits.push({ id: `key:${key.id}`, by: 'tokens', perMinute: ofKey });
-  if (ofWorkspace !== undefined) {
-    limits.push({ id: `ws:${workspace.id}`, by: 'workspace-tokens', perMinute: ofWorkspace });
+  const add = (perMinute: number | undefined, limit: Omit<TokenLimit, 'perMinute'>): void => {
+    if (perMinute !== undefined) limits.push({ ...limit, perMinute });
+  };
+  add(key.tokensPerMinute, { id: `key:${key.id}`, by: 'tokens' });
+  add(ofWorkspace, { id: `ws:${workspace.id}`, by: 'workspace-tokens' });
+  if (ofTags !== undefined) {
+    for (const tag of new Set(tags)) add(ofTags[tag], { id: `tag:${workspace.id}:${tag}`, by: 'tag-tokens' });
   }
-  return limits;
+  return limits.length === 0 ? undefined : limits;
 }
 
 /**
@@ -164,7 +168,7 @@ export async function admit(
   { sent, isFree }: AdmitOptions = {},
 ): Promise<Admitted> {
   const tags = countedTagsOf(sent, credential.countedTags);
-  const ask = askOf(credential, { tags, isFree });
+  const ask = askOf(credential, { sent, tags, isFree });
   const asked = limits.admit(ask);
   // An answer from memory need not wait for the next turn of the event loop.
   const result = asked instanceof Promise ? await asked : asked;

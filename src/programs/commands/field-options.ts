@@ -1,7 +1,16 @@
 import { type Command, Option } from 'commander';
 import type { AccountField, AccountFields, FieldKind } from '../../core/account-field.ts';
 import { formatUsd } from '../../core/money.ts';
-import { absent, countOption, labelsOption, modelsOption, momentOption, optionOr, usdOption } from './option-values.ts';
+import {
+  absent,
+  countOption,
+  labelsOption,
+  modelsOption,
+  momentOption,
+  optionOr,
+  tagCountsOption,
+  usdOption,
+} from './option-values.ts';
 
 /** What stands for a value in the help, and its parser. */
 const forms: { readonly [Kind in FieldKind]?: readonly [placeholder: string, parse: (text: string) => unknown] } = {
@@ -11,6 +20,7 @@ const forms: { readonly [Kind in FieldKind]?: readonly [placeholder: string, par
   moment: ['when', momentOption],
   models: ['patterns', modelsOption],
   labels: ['labels', labelsOption],
+  'tag-counts': ['tag:n,…', tagCountsOption],
 };
 
 /** Adds the options of a table of fields, with their defaults. */

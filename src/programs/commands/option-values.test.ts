@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countOption, momentOption, periodOption, usdOption } from './option-values.ts';
+import { countOption, momentOption, periodOption, tagCountsOption, usdOption } from './option-values.ts';
 
 describe('option values', () => {
   it.each([
@@ -15,6 +15,12 @@ describe('option values', () => {
     [momentOption, '2026-07-01T12:00:00.5+02:00', Date.UTC(2026, 6, 1, 10, 0, 0, 500)],
   ] as const)('%o reads %s', (parse, text, value) => {
     expect(parse(text)).toBe(value);
+  });
+
+  it('reads numbers by tags, and refuses what is no tag or no number', () => {
+    expect(tagCountsOption('team=search:60000,app=a:b:5')).toEqual({ 'team=search': 60_000, 'app=a:b': 5 });
+    for (const text of ['', 'team=search', 'team=search:', 'team=search:0', 'team:5', 'a=b:1,', 'a=b:x'])
+      expect(() => tagCountsOption(text), text).toThrow(/It must be|is no tag: expected name=value/);
   });
 
   it.each([

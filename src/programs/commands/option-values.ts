@@ -3,6 +3,7 @@ import { type BudgetPeriod, budgetPeriods } from '../../core/account.ts';
 import { areLabels, labelsForm } from '../../core/labels.ts';
 import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
 import { readMoment } from '../../core/moment.ts';
+import { tagCountsProblem } from '../../core/tags.ts';
 import { type Money, parseSpendable, spendableForm } from '../../core/money.ts';
 
 /** Parsers of option values. Each throws commander's error for a bad value, which ends the command with a usage error. */
@@ -55,6 +56,19 @@ export function labelsOption(text: string): Readonly<Record<string, string>> {
   const labels = Object.fromEntries(parts.map(([name = '', value]) => [name, value ?? '=']));
   if (!areLabels(labels)) throw new InvalidArgumentError(`It must be ${labelsForm}.`);
   return labels;
+}
+
+/** Numbers by tags: `team=search:60000,app=crawler:5000`. */
+export function tagCountsOption(text: string): Readonly<Record<string, number>> {
+  const count = countOption(1);
+  const counts = Object.fromEntries(
+    text
+      .split(',')
+      .map((part) => [part.slice(0, Math.max(0, part.lastIndexOf(':'))), count(part.split(':').at(-1) ?? '')]),
+  );
+  const problem = tagCountsProblem(counts);
+  if (problem !== undefined) throw new InvalidArgumentError(problem);
+  return counts;
 }
 
 /** A parser that also accepts one word, which stands for no value. */

@@ -84,6 +84,7 @@ export const fullWorkspaceSpec = {
   labels: { team: 'search' },
   thresholds: [75, 90],
   tokensPerMinute: 1_000_000,
+  tagTokensPerMinute: { 'team=search': 60_000 },
 };
 
 export const fullApiKeySpec = {

@@ -10,6 +10,7 @@ import type {
 import { maxLabels } from '../../../core/account.ts';
 import { listBounds } from '../../../core/limits.ts';
 import { parseUsd } from '../../../core/money.ts';
+import { tagCountsProblem } from '../../../core/tags.ts';
 import { instant, shaped, text } from './fields.ts';
 
 // The fields of accounts in the specs of their objects, derived from their tables.
@@ -37,6 +38,11 @@ export const count = z.int().min(1).max(1_000_000_000);
 const labels = z.record(z.string().max(63), z.string().max(63)).superRefine((given, context) => {
   if (Object.keys(given).length <= maxLabels) return;
   context.addIssue({ code: 'custom', message: `expected at most ${maxLabels} labels` });
+});
+
+const tagCounts = z.record(z.string(), count).superRefine((given, context) => {
+  const message = tagCountsProblem(given);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
 });
 
 export const thresholds = z
@@ -68,6 +74,8 @@ function schemaOf(field: Exclude<AccountField, { readonly kind: 'budget' }>): z.
       return thresholds;
     case 'labels':
       return labels.default({});
+    case 'tag-counts':
+      return tagCounts.optional();
   }
 }
 
@@ -87,17 +95,17 @@ type SpecShape<Fields extends AccountFields> = {
   >;
 };
 
+function mostEntries({ kind }: AccountField): { readonly maxProperties?: number } {
+  if (kind === 'labels') return { maxProperties: maxLabels };
+  return kind === 'tag-counts' ? { maxProperties: listBounds.maxTagLimits } : {};
+}
+
 /** The fields of a table that an object declares in this form. */
 export function specShape<Fields extends AccountFields>(fields: Fields): SpecShape<Fields> {
   const shape = Object.entries<AccountField>(fields).flatMap(([key, field]) => {
     if (field.declared === undefined || field.kind === 'budget') return [];
     const { about: description, example } = field.declared;
-    return [
-      [
-        key,
-        schemaOf(field).meta({ description, example, ...(field.kind === 'labels' && { maxProperties: maxLabels }) }),
-      ],
-    ];
+    return [[key, schemaOf(field).meta({ description, example, ...mostEntries(field) })]];
   });
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the type is made of the same table
   return Object.fromEntries(shape) as SpecShape<Fields>;
