@@ -87,6 +87,7 @@ describe('weir key', () => {
       rate: 7,
       burst: 9,
       tokens_per_minute: null,
+      not_enforced: null,
       expires_at: null,
       models: null,
       created_at: expect.stringMatching(/^\d{4}-/),
@@ -130,6 +131,9 @@ describe('weir key', () => {
     expect(await tokens('60000')).toMatchObject({ id, burst: 9, tokens_per_minute: 60_000 });
     expect(await json('key', 'limits', id, '--rate', '501')).toMatchObject({ tokens_per_minute: 60_000 });
     expect(await tokens('none')).toMatchObject({ id, rate: 501, burst: 9, tokens_per_minute: null });
+    const dry = async (text: string): Promise<unknown> => json('key', 'limits', id, '--not-enforced', text);
+    expect(await dry('tokens,rate')).toMatchObject({ id, not_enforced: ['rate', 'tokens'] });
+    expect(await dry('none')).toMatchObject({ id, not_enforced: null });
     expect(await json('key', 'revoke', id)).toMatchObject({ id, status: 'revoked' });
     expect(await refusal('key', 'resume', id)).toEqual({ code: 1, message: expect.stringContaining('that is final') });
   });
@@ -276,11 +280,11 @@ describe('the command line', () => {
         'either --budget with --period, or --clear',
       ],
       [['key', 'budget', 'key_1'], 'either --budget with --period, or --clear'],
-      [['key', 'limits', 'key_1'], 'give --rate, --burst, --tokens-per-minute, or several of them'],
+      [['key', 'limits', 'key_1'], 'give --rate, --burst, --tokens-per-minute, --not-enforced, or several of them'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
       [
         ['workspace', 'limits', 'a'],
-        'give --max-in-flight, --credit-limit, --labels, --tokens-per-minute, --tag-tokens-per-minute, or several of them',
+        'give --max-in-flight, --credit-limit, --labels, --tokens-per-minute, --tag-tokens-per-minute, --not-enforced, or several of them',
       ],
       [['usage', '--by', 'colour'], 'any of hour, day, week, model, key, workspace, surface'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],

@@ -8,7 +8,7 @@ import { show } from './support/show.tsx';
 const service = { service: 'http://10.0.0.1:9090', answers: true, problem: null };
 
 const row = (given: Partial<TopRowObject>): TopRowObject => ({
-  ...{ name: 'key_1', label: 'acme, CI', requests: 1, refused: {}, failed: 0, in_flight: 0 },
+  ...{ name: 'key_1', label: 'acme, CI', requests: 1, refused: {}, would_refuse: {}, failed: 0, in_flight: 0 },
   ...{ prompt_tokens: 0, completion_tokens: 0, cost: '0' },
   ...given,
 });

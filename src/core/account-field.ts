@@ -35,13 +35,16 @@ export type AccountField = {
     /** One of a few names. */
     | { readonly kind: 'name'; readonly names: readonly string[] }
     | { readonly kind: 'budget'; readonly names: readonly string[] }
-    | { readonly kind: Exclude<FieldKind, 'text' | 'name' | 'budget'> }
+    /** Some of a few names. */
+    | { readonly kind: 'names'; readonly names: readonly string[] }
+    | { readonly kind: Exclude<FieldKind, 'text' | 'name' | 'budget' | 'names'> }
   );
 
 /** The values of each kind. A moment is in milliseconds since the Unix epoch. */
 export interface KindValue {
   readonly text: string;
   readonly name: string;
+  readonly names: readonly string[];
   readonly count: number;
   readonly money: Money;
   readonly moment: number;
@@ -61,7 +64,9 @@ export type ValueOfField<Field extends AccountField> = Field extends { readonly 
   ? { readonly limit: Money; readonly period: NameOf<Field> }
   : Field extends { readonly kind: 'name' }
     ? NameOf<Field>
-    : KindValue[Field['kind']];
+    : Field extends { readonly kind: 'names' }
+      ? readonly NameOf<Field>[]
+      : KindValue[Field['kind']];
 
 /** The keys of the fields with a mark. */
 export type KeyWith<Fields, Mark> = { [Key in keyof Fields]: Fields[Key] extends Mark ? Key : never }[keyof Fields];

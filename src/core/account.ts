@@ -1,7 +1,7 @@
 import type { AccountFields, AccountValues } from './account-field.ts';
 import { defaultThresholds, type Thresholds } from './alert.ts';
 import type { RefusedFor } from './event.ts';
-import { defaultLimits, listBounds } from './limits.ts';
+import { defaultLimits, dryLimits, listBounds } from './limits.ts';
 import type { Money } from './money.ts';
 import type { SettledRequest } from './settled-request.ts';
 import type { CountedTags } from './tags.ts';
@@ -25,6 +25,17 @@ const tokensPerMinute = {
   option: 'tokens a minute, of prompts and answers together',
   declared: { about: 'Tokens a minute, of prompts and answers together. Default: no limit.', example: 100_000 },
 } as const;
+
+/** A dry run of limits (docs/accounts.md). */
+const notEnforced = {
+  name: 'not_enforced',
+  kind: 'names',
+  optional: true,
+  about: 'Limits that only count, and mark the requests that they would refuse; null: all are enforced.',
+  option: 'limits that only count, with commas',
+} as const;
+const notEnforcedAbout =
+  'Limits that only count, and mark the requests that they would refuse. Default: all are enforced.';
 
 /** The fields of a workspace that people set. A new one goes to the end. */
 export const workspaceFields = {
@@ -102,6 +113,12 @@ export const workspaceFields = {
       example: { 'team=search': 60_000 },
     },
   },
+  notEnforced: {
+    ...notEnforced,
+    names: dryLimits.ofWorkspace,
+    action: 'workspace.limits',
+    declared: { about: notEnforcedAbout, example: ['workspace-tokens'] },
+  },
 } as const satisfies AccountFields;
 export type WorkspaceFields = typeof workspaceFields;
 
@@ -161,6 +178,12 @@ export const keyFields = {
     action: 'key.limits',
   },
   tokensPerMinute: { ...tokensPerMinute, action: 'key.limits' },
+  notEnforced: {
+    ...notEnforced,
+    names: dryLimits.ofKey,
+    action: 'key.limits',
+    declared: { about: notEnforcedAbout, example: ['tokens'] },
+  },
   /** The key is good until this moment. Absent: for good. */
   expiresAt: {
     name: 'expires_at',

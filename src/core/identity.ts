@@ -11,6 +11,7 @@ export const identityLimits = {
   rate: keyFields.rate,
   burst: keyFields.burst,
   tokensPerMinute: keyFields.tokensPerMinute,
+  notEnforced: keyFields.notEnforced,
   models: keyFields.models,
 } as const satisfies AccountFields;
 export type IdentityLimits = AccountValues<typeof identityLimits>;

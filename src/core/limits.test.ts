@@ -22,7 +22,7 @@ const tagged = {
 const tokens: Partial<LimitsAsk> = { tokens: [{ id: 'key:key-1', by: 'tokens', perMinute: 60_000 }] };
 const unlimited = { balance: 100n };
 
-it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refusedBy>]>([
+it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refusedBy>['by']]>([
   ['nothing under way', {}, {}, undefined],
   ['the last token', {}, { fullInMs: 100 }, undefined],
   ['no token', {}, { fullInMs: 200 }, 'rate'],
@@ -66,5 +66,11 @@ it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refuse
   ['neither place nor money', { funds: { balance: 0n } }, { inFlight: 4 }, 'concurrency'],
   ['neither balance nor budget', { funds: { balance: 0n, budget: 0n } }, {}, 'balance'],
 ])('with %s', (_, asked, load, by) => {
-  expect(refusedBy({ ...ask, ...asked }, { ...idle, ...load })).toBe(by);
+  const under = { ...idle, ...load };
+  expect(refusedBy({ ...ask, ...asked }, under)).toEqual({ by, would: [] });
+  if (by === undefined || by === 'balance') return;
+  // The same limit lets it pass when it is not enforced, and whatever comes after it decides.
+  const dry = refusedBy({ ...ask, ...asked, notEnforced: [by] }, under);
+  expect(dry.would).toContain(by);
+  expect(dry.by).not.toBe(by);
 });

@@ -88,6 +88,8 @@ export interface LimitsAsk {
   readonly funds: Funds;
   /** Limits in tokens a minute, of the key, its workspace and tags of the request. Absent: there are none. */
   readonly tokens?: readonly TokenLimit[] | undefined;
+  /** Limits that only count: the request passes them, with a mark. Absent: none. */
+  readonly notEnforced?: readonly LimitName[] | undefined;
   /** The request costs nothing: no fund refuses it. */
   readonly isFree?: true | undefined;
 }
@@ -121,39 +123,66 @@ export type Shortage = (typeof shortages)[number];
 export const tokenLimitNames = ['tokens', 'workspace-tokens', 'tag-tokens'] as const;
 export type TokenLimitName = (typeof tokenLimitNames)[number];
 
+/** The limits of a key, and of a workspace, that need not be enforced. A balance always is: it is money. */
+export const dryLimits = {
+  ofKey: ['rate', 'tokens', 'budget'],
+  ofWorkspace: ['concurrency', 'workspace-tokens', 'tag-tokens', 'tag-budget'],
+} as const satisfies Record<string, readonly LimitName[]>;
+
 export const limitNames = ['rate', 'concurrency', ...tokenLimitNames, ...shortages] as const;
 export type LimitName = (typeof limitNames)[number];
 
-/** The first limit that refuses a request, in the order of refusals (docs/reference/architecture.md §2.2); undefined when it is admitted. */
-export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
-  if (!hasToken(load.fullInMs, ask)) return 'rate';
-  if (load.inFlight >= ask.maxInFlight) return 'concurrency';
-  return shortOfTokens(ask.tokens, load.tokensFullInMs) ?? (ask.isFree ? undefined : shortOf(ask, ask.funds, load));
+/** What the limits say of a request. */
+interface Verdict<Name extends LimitName> {
+  /** The first limit that refuses it. Undefined: none does. */
+  readonly by: Name | undefined;
+  /** Limits that would, if they were enforced. */
+  readonly would: readonly Name[];
+}
+
+export function verdictOf<Name extends LimitName>(
+  exceeded: readonly Name[],
+  { notEnforced = [] }: Pick<LimitsAsk, 'notEnforced'>,
+): Verdict<Name> {
+  const by = exceeded.find((name) => !notEnforced.includes(name));
+  return { by, would: exceeded.filter((name) => notEnforced.includes(name)) };
+}
+
+/** Which limit refuses a request, the first one in the order of refusals (docs/reference/architecture.md §2.2). */
+export function refusedBy(ask: LimitsAsk, load: UnderWay): Verdict<LimitName> {
+  const exceeded: LimitName[] = [];
+  if (!hasToken(load.fullInMs, ask)) exceeded.push('rate');
+  if (load.inFlight >= ask.maxInFlight) exceeded.push('concurrency');
+  exceeded.push(...exceededTokens(ask.tokens, load.tokensFullInMs).map(({ by }) => by));
+  if (!ask.isFree) exceeded.push(...exceededFunds(ask, ask.funds, load));
+  return verdictOf(exceeded, ask);
 }
 
 /**
- * The first limit in tokens of which nothing is left. The remaining tokens need not be enough for one more request, as with money: so
+ * The limits in tokens of which nothing is left. The remaining tokens need not be enough for one more request, as with money: so
  * what is used can exceed a limit by one answer, and no request is too large for any limit.
  */
-export function shortOfTokens(
-  limits: LimitsAsk['tokens'],
+export const exceededTokens = (
+  limits: readonly TokenLimit[] = [],
   fullInMs: UnderWay['tokensFullInMs'],
-): TokenLimitName | undefined {
-  return limits?.find((limit) => !hasToken(fullInMs(limit), minuteBucket(limit.perMinute)))?.by;
-}
+): readonly TokenLimit[] => limits.filter((limit) => !hasToken(fullInMs(limit), minuteBucket(limit.perMinute)));
+
+/** The fund that the reservations exhaust, as `exceededFunds` has it. */
+export const shortOf = (ask: LimitsAsk, funds: Funds, load: Parameters<typeof exceededFunds>[2]): Verdict<Shortage> =>
+  verdictOf(exceededFunds(ask, funds, load), ask);
 
 /**
- * The fund that the reservations exhaust; undefined when all funds have something left. The remaining amount need not
+ * The funds that the reservations exhaust; none when all funds have something left. The remaining amount need not
  * be enough for one more request. So an account can be overspent by its last answer, and by the amounts by which other
  * answers exceed their expected cost.
  */
-export function shortOf(
+function exceededFunds(
   ask: Pick<LimitsAsk, 'keyId' | 'workspaceId'>,
   funds: Funds,
   { reserved, budgetReserved }: Pick<UnderWay, 'reserved' | 'budgetReserved'>,
-): Shortage | undefined {
-  if (funds.balance <= reserved) return 'balance';
-  return budgetsOf(ask, funds).find(({ id, left }) => left !== undefined && left <= budgetReserved(id))?.shortage;
+): readonly Shortage[] {
+  const budgets = budgetsOf(ask, funds).filter(({ id, left }) => left !== undefined && left <= budgetReserved(id));
+  return [...(funds.balance <= reserved ? (['balance'] as const) : []), ...budgets.map(({ shortage }) => shortage)];
 }
 
 /** The place of an admitted request among those under way, with its reservation. */
@@ -174,6 +203,8 @@ export interface Slot {
   readonly release: (left?: FindFunds, used?: ExpectedTokens) => void | Promise<void>;
   /** The limit in tokens of which the least is left, as it was last seen. Absent: the request has no such limit. */
   readonly tokens?: (() => RateStatus | undefined) | undefined;
+  /** Limits that would have refused it so far, if they were enforced. Absent: all are. */
+  readonly wouldRefuse?: (() => readonly LimitName[]) | undefined;
 }
 
 /** Tokens of a request, prompt and output together. */

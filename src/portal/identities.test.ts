@@ -30,7 +30,7 @@ describe('identities in the admin API', () => {
     const { status, body } = await ask(sample, ['POST', '', good]);
     const shown = {
       ...{ ...good, id: expect.stringMatching(/^identity_/), status: 'active', workspace_claim: null, bound: false },
-      ...{ burst: 200, tokens_per_minute: null, declared_by: null },
+      ...{ burst: 200, tokens_per_minute: null, not_enforced: null, declared_by: null },
     };
     expect([status, body]).toEqual([201, shown]);
     expect((await ask(sample, ['GET', ''])).body).toEqual({ data: [shown], next_cursor: null });

@@ -8,6 +8,7 @@ const row = (changes: Partial<TrafficRow>): TrafficRow => ({
     name: null,
     requests: 0,
     refused: {},
+    would_refuse: {},
     failed: 0,
     prompt_tokens: 0,
     completion_tokens: 0,
@@ -21,7 +22,15 @@ it('adds up what all services counted, with the names of keys, the most requests
   const said: { top?: Answers<readonly TrafficRow[]> } = {};
   const { server, key, workspace } = await samplePortal(said);
   const rows = (requests: number): readonly TrafficRow[] => [
-    row({ name: key.id, requests, refused: { rate_limited: 1 }, cost: '0.25', in_flight: 2, prompt_tokens: 3 }),
+    row({
+      name: key.id,
+      requests,
+      refused: { rate_limited: 1 },
+      would_refuse: { tokens: 2 },
+      cost: '0.25',
+      in_flight: 2,
+      prompt_tokens: 3,
+    }),
     row({ requests: 1, refused: { unauthenticated: 1 } }),
   ];
   const services = [
@@ -43,6 +52,7 @@ it('adds up what all services counted, with the names of keys, the most requests
           name: key.id,
           requests: 12,
           refused: { rate_limited: 2 },
+          would_refuse: { tokens: 4 },
           cost: '0.5',
           in_flight: 4,
           prompt_tokens: 6,

@@ -30,14 +30,15 @@ function mergeRows([first, ...others]: readonly TrafficRow[]): readonly TrafficR
   return [others.reduce(sum, first)];
 }
 
+const sums = (one: TrafficRow['refused'], other: TrafficRow['refused']): Record<string, number> =>
+  Object.fromEntries(Object.keys({ ...one, ...other }).map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
+
 function sum(one: TrafficRow, other: TrafficRow): TrafficRow {
-  const codes = new Set([...Object.keys(one.refused), ...Object.keys(other.refused)]);
   return {
     name: one.name,
     requests: one.requests + other.requests,
-    refused: Object.fromEntries(
-      [...codes].map((code) => [code, (one.refused[code] ?? 0) + (other.refused[code] ?? 0)]),
-    ),
+    refused: sums(one.refused, other.refused),
+    would_refuse: sums(one.would_refuse, other.would_refuse),
     failed: one.failed + other.failed,
     prompt_tokens: one.prompt_tokens + other.prompt_tokens,
     completion_tokens: one.completion_tokens + other.completion_tokens,

@@ -133,7 +133,7 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   }
 
   function admit(keys: readonly string[], args: readonly string[]): unknown {
-    const [replica = '', rateText, burstText, most, balance, , limits = '', ...rests] = args;
+    const [replica = '', rateText, burstText, most, balance, , limits = '', notEnforced = '', ...rests] = args;
     const lastBudget = keys.length - Number(limits);
     const [bucket = '', workspace = '', replicas = '', ...budgets] = keys.slice(0, lastBudget);
     const tokens = tokenBuckets(keys.slice(lastBudget), rests.splice(budgets.length));
@@ -145,22 +145,25 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
       fullIn = (burst * 1000) / rate;
       keepBucket();
     }
-    const answer = (result: string) => [result, String(fullIn), ...tokens.times()];
-    if (burst - (fullIn * rate) / 1000 + 1e-4 < 1) return answer('rate');
+    const { would, refuses } = enforcement(notEnforced);
+    const answer = (result: string) => [result, would.join(','), String(fullIn), ...tokens.times()];
+    const hasOne = burst - (fullIn * rate) / 1000 + 1e-4 >= 1;
+    if (!hasOne && refuses('rate')) return answer('rate');
     const { places, reserved, left } = underWay(workspace, replica, replicas);
-    if (places >= Number(most)) return answer('concurrency');
-    const shortOfTokens = tokens.short();
+    if (places >= Number(most) && refuses('concurrency')) return answer('concurrency');
+    const shortOfTokens = tokens.short(refuses);
     if (shortOfTokens !== undefined) return answer(shortOfTokens);
     if (balance !== '' && Math.min(Number(balance), left) <= reserved) return answer('balance');
     for (const [index, budget] of budgets.entries()) {
       if (rests[index] === '') continue;
       const others = underWay(budget, replica, replicas);
-      if (Math.min(Number(rests[index]), others.left) <= others.reserved) {
-        return answer(index === 0 ? 'budget' : 'tag-budget');
-      }
+      const limit = index === 0 ? 'budget' : 'tag-budget';
+      if (Math.min(Number(rests[index]), others.left) <= others.reserved && refuses(limit)) return answer(limit);
     }
-    fullIn += 1000 / rate;
-    keepBucket();
+    if (hasOne) {
+      fullIn += 1000 / rate;
+      keepBucket();
+    }
     const fields = fieldsOf(workspace);
     add(fields, `n:${replica}`, 1);
     if (fields.has('+n')) add(fields, '+n', 1);
@@ -169,12 +172,14 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   }
 
   function reserve(keys: readonly string[], args: readonly string[]): unknown {
-    const [replica = '', limits = '', asked = '', ...amounts] = args;
+    const [replica = '', limits = '', asked = '', notEnforced = '', ...amounts] = args;
+    const { would, refuses } = enforcement(notEnforced);
     const lastFund = keys.length - Number(limits);
     const [replicas = '', ...hashes] = keys.slice(0, lastFund);
     const tokens = tokenBuckets(keys.slice(lastFund), amounts.splice(3 * hashes.length));
-    const shortOfTokens = tokens.short();
-    if (shortOfTokens !== undefined) return [shortOfTokens, ...tokens.times()];
+    const answer = (result: string) => [result, would.join(','), ...tokens.counted()];
+    const shortOfTokens = tokens.short(refuses);
+    if (shortOfTokens !== undefined) return answer(shortOfTokens);
     const isShort = (hash: string, reservedByOthers: number, funds: number): boolean => {
       change(hash, replica, 0, reservedByOthers);
       keep(hash);
@@ -189,12 +194,22 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
       index,
       given: [left, others],
     } of funds) {
-      if (isShort(hash, Number(others), Number(left)))
-        return [['balance', 'budget'][index] ?? 'tag-budget', ...tokens.times()];
+      const limit = ['balance', 'budget'][index] ?? 'tag-budget';
+      if (isShort(hash, Number(others), Number(left)) && refuses(limit)) return answer(limit);
     }
     for (const { hash, given } of funds) change(hash, replica, 0, Number(given[2]));
-    tokens.take(Number(asked));
-    return ['reserved', ...tokens.times()];
+    tokens.take(Number(asked), tokens.counting);
+    return answer('reserved');
+  }
+
+  function enforcement(notEnforced: string) {
+    const would: string[] = [];
+    const refuses = (limit: string): boolean => {
+      if (!notEnforced.includes(`,${limit},`)) return true;
+      would.push(limit);
+      return false;
+    };
+    return { would, refuses };
   }
 
   /** The buckets of limits in tokens a minute. */
@@ -202,15 +217,22 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
     const buckets = keys.map((key, at) => ({ key, size: minuteBucket(Number(perMinutes[at])) }));
     const fullIn = ({ key, size }: (typeof buckets)[number]): number =>
       Math.min(longestFillMs(size), Math.max(0, (live(strings, key) ?? 0) - now()));
+    const counting = new Set<(typeof buckets)[number]>();
     return {
+      counting,
       times: () => buckets.map((bucket) => String(fullIn(bucket))),
-      short: () => {
-        const short = buckets.find((bucket) => !hasToken(fullIn(bucket), bucket.size));
-        const kind = short && /tok:([a-z]+):/.exec(short.key)?.[1];
-        return kind && (kind === 'key' ? 'tokens' : kind === 'ws' ? 'workspace-tokens' : 'tag-tokens');
-      },
-      take: (tokens: number) => {
+      counted: () => buckets.flatMap((bucket) => [counting.has(bucket) ? '1' : '0', String(fullIn(bucket))]),
+      short: (refuses: (limit: string) => boolean) => {
         for (const bucket of buckets) {
+          const kind = /tok:([a-z]+):/.exec(bucket.key)?.[1];
+          const limit = kind === 'key' ? 'tokens' : kind === 'ws' ? 'workspace-tokens' : 'tag-tokens';
+          if (hasToken(fullIn(bucket), bucket.size)) counting.add(bucket);
+          else if (refuses(limit)) return limit;
+        }
+        return undefined;
+      },
+      take: (tokens: number, from: Iterable<(typeof buckets)[number]> = buckets) => {
+        for (const bucket of from) {
           const after = takeTokens(fullIn(bucket), bucket.size, tokens);
           strings.set(bucket.key, { value: now() + after, until: now() + Math.ceil(after) + 1 });
         }

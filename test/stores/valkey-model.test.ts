@@ -47,6 +47,8 @@ const tokensOf = (chance: Chance, tag: string): readonly (readonly [bucket: stri
   (['key', 'ws', 'tag'] as const)
     .filter(() => chance() < 0.4)
     .map((kind) => [`${tag}tok:${kind}:1`, kind === 'ws' ? '90000' : '600'] as const);
+const notEnforcedOf = (chance: Chance): string =>
+  `,${['rate', 'concurrency', 'tokens', 'workspace-tokens', 'tag-tokens', 'budget', 'tag-budget'].filter(() => chance() < 0.2).join(',')},`;
 const leftOf = (chance: Chance): string => (chance() < 0.5 ? '' : amount(chance, 3_000));
 
 const kinds: readonly [MakeStep, ...MakeStep[]] = [
@@ -58,7 +60,7 @@ const kinds: readonly [MakeStep, ...MakeStep[]] = [
       args: [
         pick(replicas, chance),
         ...[pick(['2', '50'], chance), pick(['3', '100'], chance), pick(['4', '1000'], chance)],
-        ...[leftOf(chance), '', String(tokens.length), ...budgets.map(() => leftOf(chance))],
+        ...[leftOf(chance), '', String(tokens.length), notEnforcedOf(chance), ...budgets.map(() => leftOf(chance))],
         ...tokens.map(([, perMinute]) => perMinute),
       ],
     };
@@ -74,7 +76,8 @@ const kinds: readonly [MakeStep, ...MakeStep[]] = [
       script: reserveScript,
       keys: [`${tag}replicas`, `${tag}workspace`, ...budgets, ...tokens.map(([bucket]) => bucket)],
       args: [
-        ...[pick(replicas, chance), String(tokens.length), amount(chance, 300), ...reserved(amount(chance, 3_000))],
+        ...[pick(replicas, chance), String(tokens.length), amount(chance, 300), notEnforcedOf(chance)],
+        ...reserved(amount(chance, 3_000)),
         ...budgets.flatMap(() => reserved(leftOf(chance))),
         ...tokens.map(([, perMinute]) => perMinute),
       ],
@@ -124,8 +127,8 @@ async function onServer(client: Valkey, { script, keys, args }: Step): Promise<r
 /** The server lets blocks end by a clock of whole milliseconds. */
 function comparable(script: Script, answer: unknown): unknown {
   if (script === admitScript || script === reserveScript) {
-    const [result, ...times] = answer as [string, ...string[]];
-    return [result, ...times.map(Number)];
+    const [result, would, ...numbers] = answer as [string, string, ...string[]];
+    return [result, would, ...numbers.map(Number)];
   }
   if (script === blockedScript) {
     return (answer as readonly string[])

@@ -6,6 +6,7 @@ export function sampleEnd(changes: Partial<RequestEnd> = {}): RequestEnd {
     ...{ requestId: 'req-1', correlationId: 'correlation-1', traceId: undefined, surface: 'chat' },
     ...{ workspaceId: undefined, keyId: undefined, modelId: undefined, outcome: undefined },
     ...{ kind: 'refused', code: undefined, failure: undefined, durationMs: 345, added: undefined },
+    wouldRefuse: [],
     failovers: { beforeOutput: 0, midStream: 0 },
     ...changes,
   };

@@ -41,6 +41,11 @@ const columns: readonly Column<TopRowObject>[] = [
       <span className="cell-name">
         {formatCount(refusals(row))}
         <span className="small muted">{Object.keys(row.refused).join(', ')}</span>
+        {Object.entries(row.would_refuse).map(([limit, times]) => (
+          <span key={limit} className="small muted">
+            {formatCount(times)} beyond {limit}, which is not enforced
+          </span>
+        ))}
       </span>
     ),
   },

@@ -14,7 +14,7 @@ export const now = '2026-07-15T12:00:00.000Z';
 
 export const workspace: WorkspaceObject = {
   ...{ id: 'ws_1', name: 'acme', status: 'active', balance: '25', max_in_flight: 256, credit_limit: '0' },
-  ...{ labels: null, tokens_per_minute: null, tag_tokens_per_minute: null, declared_by: null },
+  ...{ labels: null, tokens_per_minute: null, tag_tokens_per_minute: null, not_enforced: null, declared_by: null },
 };
 
 const session: SessionObject = {
@@ -51,6 +51,7 @@ export function keyObject(given: Partial<KeyObject> = {}): KeyObject {
     ...{ status: 'active', budget: null, spent: '0', thresholds: [80, 100], rate: 100, burst: 200 },
     ...{
       tokens_per_minute: null,
+      not_enforced: null,
       expires_at: null,
       models: null,
       created_at: '2026-07-01T09:00:00.000Z',
@@ -65,7 +66,7 @@ export function identityObject(given: Partial<IdentityObject> = {}): IdentityObj
   return {
     ...{ id: 'identity_1', name: 'search', status: 'active', issuer: 'cluster', audience: 'weir' },
     ...{ match: ['claims.sub != ""'], workspace: workspace.name, workspace_claim: null, each: 'subject', tags: {} },
-    ...{ bound: false, budget: null, rate: 100, burst: 200, tokens_per_minute: null },
+    ...{ bound: false, budget: null, rate: 100, burst: 200, tokens_per_minute: null, not_enforced: null },
     ...{ models: null, declared_by: null },
     ...given,
   };

@@ -79,7 +79,7 @@ describe('the audit trail', () => {
         {
           ...{ name: [undefined, null], status: [undefined, 'active'], budget: [undefined, null] },
           ...{ rate: [undefined, 100], burst: [undefined, 200], expires_at: [undefined, null] },
-          tokens_per_minute: [undefined, null],
+          ...{ tokens_per_minute: [undefined, null], not_enforced: [undefined, null] },
           models: [undefined, null],
         },
       ],

@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { type Identity, type IdentityAccount, maxSubjects, otherSubjects } from '../../core/identity.ts';
+import {
+  type Identity,
+  type IdentityAccount,
+  type IdentityLimits,
+  maxSubjects,
+  otherSubjects,
+} from '../../core/identity.ts';
 import { cutText, toOneLine } from '../../core/one-line.ts';
 import { keyFields } from '../../core/account.ts';
 import type { Authorship } from '../core/administration.ts';
@@ -65,9 +71,10 @@ export async function openIdentityAccount(
   });
 }
 
-const limitsOf = ({ status, budget, rate, burst, models, tokensPerMinute }: Identity) => ({
-  ...{ status, budget, rate, burst, models, tokensPerMinute },
-});
+const limitsOf = (identity: Identity): IdentityLimits => {
+  const { status, budget, rate, burst, models, tokensPerMinute, notEnforced } = identity;
+  return { status, budget, rate, burst, models, tokensPerMinute, notEnforced };
+};
 
 const maxSubjectLength = 256;
 

@@ -16,20 +16,22 @@ interface Forms<Value> {
 
 const same = <Value>(value: Value): Value => value;
 const integer = { cell: BigInt, ofCell: Number };
+const list = {
+  cell: (parts: readonly string[]) => (parts.length === 0 ? undefined : parts.join(',')),
+  ofCell: (cell: Cell) => `${cell}`.split(','),
+  shown: (parts: readonly string[]) => [...parts],
+};
 const plain = { cell: same<string>, ofCell: same<Cell>, shown: same<string> };
 
 type InOneColumn = Exclude<HeldKind, 'budget'>;
 const forms: { readonly [Kind in InOneColumn]: Forms<KindValue[Kind]> } = {
   text: plain,
   name: plain,
+  names: list,
   count: { ...integer, shown: same },
   moment: { ...integer, shown: isoOf },
   money: { cell: same, ofCell: same, shown: formatUsd },
-  models: {
-    cell: (models) => models.join(','),
-    ofCell: (cell) => `${cell}`.split(','),
-    shown: (models) => [...models],
-  },
+  models: list,
   labels: { cell: recordText, ofCell: (cell) => JSON.parse(`${cell}`), shown: same },
   'tag-counts': { cell: recordText, ofCell: (cell) => JSON.parse(`${cell}`), shown: same },
 };

@@ -94,10 +94,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0016-tokens-a-minute': { up: addTokensPerMinute },
 };
 
-/** Adds limits in tokens a minute. Without a value there is none. */
+/** Adds limits in tokens a minute, and which limits only count. */
 async function addTokensPerMinute({ schema }: Kysely<unknown>): Promise<void> {
   for (const table of ['workspaces', 'keys', 'identities']) {
     await schema.alterTable(table).addColumn('tokens_per_minute', 'bigint').execute();
+    await schema.alterTable(table).addColumn('not_enforced', 'text').execute();
   }
   await schema.alterTable('workspaces').addColumn('tag_tokens_per_minute', 'text').execute();
 }

@@ -10,6 +10,7 @@ const good = {
   ...{ issuer: 'cluster', audience: 'weir', match: ['claims.sub != ""'], workspace: 'search', each: 'Subject' },
   ...{ tags: { app: 'claims.sub' }, bound: true, budget: { usd: '2.5', period: 'Month' }, rate: { perSecond: 7 } },
   tokensPerMinute: 5_000,
+  notEnforced: ['tokens'],
   models: ['qwen/*'],
 };
 
@@ -73,7 +74,7 @@ it('gives the ledger the rules and limits of the object, and shows what the ledg
     {
       ...{ name: 'team_prod', issuer: 'cluster', audience: 'weir', match: ['claims.sub != ""'] },
       ...{ workspace: { name: 'team_search' }, each: 'subject', tags: { app: 'claims.sub' }, isBound: true },
-      ...{ status: 'active', models: ['qwen/*'], rate: 7, burst: 200, tokensPerMinute: 5_000 },
+      ...{ status: 'active', models: ['qwen/*'], rate: 7, burst: 200, tokensPerMinute: 5_000, notEnforced: ['tokens'] },
       budget: { limit: 2_500_000_000_000n, period: 'month' },
     },
   ]);

@@ -17,8 +17,8 @@ import {
 } from './account-status.ts';
 import { findPayer, type ReconcileParts } from './reconcile-parts.ts';
 
-const { status, models, tokensPerMinute } = identityLimits;
-const limitFields = { status, models, tokensPerMinute } as const;
+const { status, models, tokensPerMinute, notEnforced } = identityLimits;
+const limitFields = { status, models, tokensPerMinute, notEnforced } as const;
 
 export async function reconcileIdentity(object: AccountObject, parts: ReconcileParts): Promise<Reconciliation> {
   const { accounts } = parts;

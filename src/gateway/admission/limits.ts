@@ -11,7 +11,6 @@ import {
   type LimitsAsk,
   type Shortage,
   type TokenLimit,
-  type TokenLimitName,
 } from '../../core/limits.ts';
 import type { Money } from '../../core/money.ts';
 import type { RateStatus } from '../../core/token-bucket.ts';
@@ -25,6 +24,8 @@ export interface Admitted {
   readonly tags: string | undefined;
   /** Finds what may be spent now, without what is reserved. Undefined: it is not known. */
   readonly left: FindFunds;
+  /** Limits that would have refused it so far, if they were enforced. */
+  readonly wouldRefuse: () => readonly LimitName[];
   /**
    * Reserves the expected cost and tokens. Throws `insufficient_funds` or `rate_limited` if concurrent requests have used up the funds
    * or the tokens of this minute meanwhile.
@@ -58,6 +59,9 @@ function headersOf(of: 'requests' | 'tokens', { limit, remaining, resetSeconds }
 
 /** The least that a client may be asked to wait, since it is not known when a request under way will end. */
 const slotRetrySeconds = 1;
+
+const markOf = (would: readonly LimitName[]): Headers =>
+  would.length === 0 ? [] : [['x-weir-would-refuse', would.join(', ')]];
 
 /** `tag:WORKSPACE:team=search` */
 const tagsOf = (limits: readonly TokenLimit[]): string =>
@@ -139,8 +143,15 @@ function askOf(credential: Credential, { sent, tags, isFree }: AdmitOptions & Pi
     maxInFlight: workspace.maxInFlight,
     funds: fundsOf(credential, tags),
     tokens: isFree ? undefined : tokenLimitsOf(credential, [...tagsIn(sent), ...tagsIn(tags)].map(tagText)),
+    notEnforced: notEnforcedOf(credential),
     isFree,
   };
+}
+
+/** The limits of a credential that only count. Undefined: there are none. */
+function notEnforcedOf({ key, workspace }: Credential): LimitsAsk['notEnforced'] {
+  const names = [...(key.notEnforced ?? []), ...(workspace.notEnforced ?? [])];
+  return names.length === 0 ? undefined : names;
 }
 
 /** The limits in tokens a minute of a credential, for a request with these tags, as sent and as counted. Undefined: there are none. */
@@ -180,8 +191,10 @@ export async function admit(
     const known = latest();
     return known instanceof Promise ? known.then(fundsNow, () => undefined) : fundsNow(known);
   };
+  const wouldRefuse = (): readonly LimitName[] => [...new Set(slot.wouldRefuse?.())];
   return {
-    headers: () => rateHeaders(rate, slot.tokens?.()),
+    headers: () => [...rateHeaders(rate, slot.tokens?.()), ...markOf(wouldRefuse())],
+    wouldRefuse,
     tags,
     left,
     reserve: async ({ cost, tokens }) => {

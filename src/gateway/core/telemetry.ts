@@ -3,6 +3,7 @@ import type { EngineName } from '../../core/engine-name.ts';
 import type { Surface } from '../../core/dialect.ts';
 import type { FinishReason } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
+import type { LimitName } from '../../core/limits.ts';
 import type { AttemptEnd } from './health.ts';
 import type { Usage } from '../../core/money.ts';
 import type { Ranking } from './plan.ts';
@@ -89,8 +90,8 @@ export type RequestProgress =
   | { readonly kind: 'route-picked'; readonly routeId: string }
   /** No route of its model has room. */
   | { readonly kind: 'unavailable' }
-  /** Its cost is reserved, and the first attempt is made next. */
-  | { readonly kind: 'dispatched' }
+  /** Its cost is reserved, and the first attempt is made next. `wouldRefuse`: limits that would have refused it, if they were enforced. */
+  | { readonly kind: 'dispatched'; readonly wouldRefuse?: readonly LimitName[] }
   /** From now on, the caller gets the answer of this attempt. */
   | { readonly kind: 'won'; readonly routeId: string; readonly reason: AttemptReason }
   /** An engine reported impossible token counts, and the service counted in its place. */

@@ -97,15 +97,28 @@ end
 `;
 
 /**
+ * Whether a limit refuses. One that is not enforced is noted instead. \`given\`: those that are not enforced, between commas.
+ * Results are the limit or what was done, what would have refused, and times in milliseconds.
+ */
+const enforcement = `
+local would = {}
+local function refuses(limit, given)
+  if not string.find(given, ',' .. limit .. ',', 1, true) then return true end
+  would[#would + 1] = limit
+  return false
+end
+`;
+
+/**
  * Admits one request. If a limit refuses it, returns the limit and takes nothing. The same decision, in the same order, as
  * \`refusedBy\` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
  *
  * KEYS: bucket of the key, workspace, replicas, each budget (the key's, then those of tags), and the bucket of each limit in tokens.
- * ARGV: replica, rate, burst, most in flight, balance or empty, time or empty, number of limits in tokens, the rest of each budget or
- * empty, and the tokens a minute of each such limit.
- * Returns the result, the milliseconds until the bucket is full, and those of each limit in tokens.
+ * ARGV: replica, rate, burst, most in flight, balance or empty, time or empty, number of limits in tokens, limits that are not
+ * enforced, the rest of each budget or empty, and the tokens a minute of each limit in tokens.
+ * Returns the time until the bucket is full, and that of each limit in tokens.
  */
-export const admitScript = script(`${clock}${underWay}${tokenBuckets}
+export const admitScript = script(`${clock}${underWay}${tokenBuckets}${enforcement}
 local replica, rate, burst, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = time(ARGV[6])
 local full_in = math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now)
@@ -119,29 +132,36 @@ if full_in > burst * 1000 / rate then
 end
 local last_budget = #KEYS - ARGV[7]
 local function answer(result)
-  local told = {result, string.format('%.17g', full_in)}
+  local told = {result, table.concat(would, ','), string.format('%.17g', full_in)}
   for i = last_budget + 1, #KEYS do
-    told[#told + 1] = string.format('%.17g', (tokens_full_in(KEYS[i], tonumber(ARGV[i + 4]), now)))
+    told[#told + 1] = string.format('%.17g', (tokens_full_in(KEYS[i], tonumber(ARGV[i + 5]), now)))
   end
   return told
 end
 
-if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
+local has_token = burst - full_in * rate / 1000 + 1e-4 >= 1
+if not has_token and refuses('rate', ARGV[8]) then return answer('rate') end
 local places, reserved, left = under_way(KEYS[2], replica, KEYS[3], now)
-if places >= most then return answer('concurrency') end
+if places >= most and refuses('concurrency', ARGV[8]) then return answer('concurrency') end
 for i = last_budget + 1, #KEYS do
-  if not has_tokens(tokens_full_in(KEYS[i], tonumber(ARGV[i + 4]), now), ARGV[i + 4]) then return answer(token_limit(KEYS[i])) end
+  local per_minute, limit = tonumber(ARGV[i + 5]), token_limit(KEYS[i])
+  if not has_tokens(tokens_full_in(KEYS[i], per_minute, now), per_minute) and refuses(limit, ARGV[8]) then
+    return answer(limit)
+  end
 end
 if ARGV[5] ~= '' and math.min(tonumber(ARGV[5]), left) <= reserved then return answer('balance') end
 for i = 4, last_budget do
-  if ARGV[i + 4] ~= '' then
+  if ARGV[i + 5] ~= '' then
     local _, others, rest = under_way(KEYS[i], replica, KEYS[3], now)
-    if math.min(tonumber(ARGV[i + 4]), rest) <= others then return answer(i == 4 and 'budget' or 'tag-budget') end
+    local limit = i == 4 and 'budget' or 'tag-budget'
+    if math.min(tonumber(ARGV[i + 5]), rest) <= others and refuses(limit, ARGV[8]) then return answer(limit) end
   end
 end
 
-full_in = full_in + 1000 / rate
-keep(full_in)
+if has_token then
+  full_in = full_in + 1000 / rate
+  keep(full_in)
+end
 redis.call('HINCRBY', KEYS[2], 'n:' .. replica, 1)
 if redis.call('HEXISTS', KEYS[2], '+n') == 1 then redis.call('HINCRBY', KEYS[2], '+n', 1) end
 redis.call('PEXPIRE', KEYS[2], ${keepMs})
@@ -153,22 +173,27 @@ return answer('admitted')
  * exhausted, returns it and reserves nothing. The same decision as `shortOfTokens` and `shortOf` of core/limits.ts, over all replicas.
  *
  * KEYS: replicas, workspace, each budget (the key's, then those of tags), and the bucket of each limit in tokens.
- * ARGV: replica, number of limits in tokens, tokens, then for the workspace and each budget: what is left or empty, the amount
+ * ARGV: replica, number of limits in tokens, tokens, limits that are not enforced, then for the workspace and each budget: what is left or empty, the amount
  * reserved for its other requests on this replica, and the same with this request; and the tokens a minute of each limit in tokens.
- * Returns the result, and the milliseconds until the bucket of each limit in tokens is full.
+ * Returns whether each limit in tokens counts the request (\`1\`), and the time until its bucket is full. One that would have refused
+ * the request does not.
  */
-export const reserveScript = script(`${clock}${change}${underWay}${tokenBuckets}
+export const reserveScript = script(`${clock}${change}${underWay}${tokenBuckets}${enforcement}
 local replica, now, last_fund = ARGV[1], time(''), #KEYS - ARGV[2]
-local function per_minute(i) return tonumber(ARGV[i + 2 * last_fund]) end
+local counts = {}
+local function per_minute(i) return tonumber(ARGV[i + 1 + 2 * last_fund]) end
 local function answer(result)
-  local told = {result}
+  local told = {result, table.concat(would, ',')}
   for i = last_fund + 1, #KEYS do
+    told[#told + 1] = counts[i] and '1' or '0'
     told[#told + 1] = string.format('%.17g', (tokens_full_in(KEYS[i], per_minute(i), now)))
   end
   return told
 end
 for i = last_fund + 1, #KEYS do
-  if not has_tokens(tokens_full_in(KEYS[i], per_minute(i), now), per_minute(i)) then return answer(token_limit(KEYS[i])) end
+  local limit = token_limit(KEYS[i])
+  counts[i] = has_tokens(tokens_full_in(KEYS[i], per_minute(i), now), per_minute(i))
+  if not counts[i] and refuses(limit, ARGV[4]) then return answer(limit) end
 end
 local function short(hash, others, funds)
   change(hash, replica, 0, others)
@@ -179,13 +204,15 @@ end
 
 local names = {nil, 'balance', 'budget'}
 for i = 2, last_fund do
-  local funds = ARGV[3 * i - 2]
-  if funds ~= '' and short(KEYS[i], ARGV[3 * i - 1], funds) then return answer(names[i] or 'tag-budget') end
+  local funds, limit = ARGV[3 * i - 1], names[i] or 'tag-budget'
+  if funds ~= '' and short(KEYS[i], ARGV[3 * i], funds) and refuses(limit, ARGV[4]) then return answer(limit) end
 end
 for i = 2, last_fund do
-  if ARGV[3 * i - 2] ~= '' then change(KEYS[i], replica, 0, ARGV[3 * i]) end
+  if ARGV[3 * i - 1] ~= '' then change(KEYS[i], replica, 0, ARGV[3 * i + 1]) end
 end
-for i = last_fund + 1, #KEYS do take_tokens(KEYS[i], per_minute(i), now, ARGV[3]) end
+for i = last_fund + 1, #KEYS do
+  if counts[i] then take_tokens(KEYS[i], per_minute(i), now, ARGV[3]) end
+end
 return answer('reserved')
 `);
 

@@ -5,6 +5,7 @@ import {
   type ExpectedTokens,
   type FindFunds,
   type Funds,
+  type LimitName,
   type Limits,
   type LimitsAsk,
   refusedBy,
@@ -20,7 +21,7 @@ export interface MemoryLimits extends Limits {
   readonly admit: (ask: LimitsAsk) => AdmitResult<LocalSlot>;
   readonly reserved: Tallies['reserved'];
   /** Begins a request that something else has admitted. Its tokens are reserved here if it is asked to. */
-  readonly open: (ask: LimitsAsk) => LocalSlot;
+  readonly open: Tallies['open'];
   /** How many buckets are stored: those that are not full, and perhaps a few more. For a gauge. */
   readonly buckets: () => number;
 }
@@ -28,9 +29,9 @@ export interface MemoryLimits extends Limits {
 /** The limits of one process. Memory is bounded by the keys in use: idle keys and workspaces are forgotten. */
 export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallies()): MemoryLimits {
   const buckets = createRateBuckets(clock);
-  const open = (ask: LimitsAsk): LocalSlot => {
-    const slot = tallies.open(ask);
-    return ask.tokens === undefined ? slot : withTokens(slot, holdTokens(buckets, ask.tokens));
+  const open = (ask: LimitsAsk, would?: readonly LimitName[]): LocalSlot => {
+    const slot = tallies.open(ask, would);
+    return ask.tokens === undefined ? slot : withTokens(slot, holdTokens(buckets, ask));
   };
   return {
     admit: (ask) => {
@@ -38,13 +39,13 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
       const { inFlight, reserved } = tallies.ofWorkspace(ask.workspaceId);
       const budgetReserved = (id: string): Money => tallies.ofBudget(id).reserved;
       const { tokensFullInMs } = buckets;
-      const by = refusedBy(ask, { fullInMs, inFlight, reserved, budgetReserved, tokensFullInMs });
+      const { by, would } = refusedBy(ask, { fullInMs, inFlight, reserved, budgetReserved, tokensFullInMs });
       if (by !== undefined) {
-        const tokens = ask.tokens && holdTokens(buckets, ask.tokens).status();
+        const tokens = ask.tokens && holdTokens(buckets, ask).status();
         return { kind: 'refused', by, rate: rateStatus(fullInMs, ask), tokens };
       }
-      const rate = rateStatus(buckets.take(ask.keyId, ask), ask);
-      return { kind: 'admitted', rate, slot: open(ask) };
+      const rate = rateStatus(would.includes('rate') ? fullInMs : buckets.take(ask.keyId, ask), ask);
+      return { kind: 'admitted', rate, slot: open(ask, would) };
     },
     open,
     reserved: tallies.reserved,
@@ -56,6 +57,7 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
 function withTokens(slot: LocalSlot, held: ReturnType<typeof holdTokens>): LocalSlot {
   return {
     tokens: held.status,
+    wouldRefuse: () => [...slot.wouldRefuse(), ...held.wouldRefuse()],
     reserve: (cost, funds, expected) => {
       const short = (expected && held.short()) ?? slot.reserve(cost, funds);
       if (short === undefined && expected !== undefined) held.reserve(expected);
@@ -87,6 +89,7 @@ export type Tallies = ReturnType<typeof createTallies>;
 export interface LocalSlot extends Slot {
   readonly reserve: (cost: Money, funds: Funds, expected?: ExpectedTokens) => Short;
   readonly release: (left?: FindFunds, used?: ExpectedTokens) => void;
+  readonly wouldRefuse: () => readonly LimitName[];
 }
 
 const nothing: Tally = { inFlight: 0, reserved: 0n };
@@ -120,8 +123,9 @@ export function createTallies(
       const holding = [...workspaces].filter(([, { reserved }]) => reserved > 0n);
       return new Map(holding.map(([id, { reserved }]) => [id, reserved]));
     },
-    /** Begins a request. */
-    open: (ask: LimitsAsk): LocalSlot => {
+    /** Begins a request. `admittedBy`: limits that would have refused it, if they were enforced. */
+    open: (ask: LimitsAsk, admittedBy: readonly LimitName[] = []): LocalSlot => {
+      let would = admittedBy;
       let held: Money = 0n;
       let isOpen = true;
       const counted = budgetsOf(ask, ask.funds);
@@ -141,9 +145,11 @@ export function createTallies(
         reserve: (cost, funds) => {
           const { reserved } = ofWorkspace(ask.workspaceId);
           const short = shortOf(ask, funds, { reserved, budgetReserved: (id) => ofBudget(id).reserved });
-          if (short === undefined) adjust(cost);
-          return short;
+          would = [...would, ...short.would];
+          if (short.by === undefined) adjust(cost);
+          return short.by;
         },
+        wouldRefuse: () => would,
         release: (left) => {
           if (!isOpen) return;
           isOpen = false;

@@ -1,5 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
-import { type ExpectedTokens, shortOfTokens, type TokenLimit, type TokenLimitName } from '../../core/limits.ts';
+import {
+  exceededTokens,
+  type ExpectedTokens,
+  type LimitsAsk,
+  type TokenLimit,
+  type TokenLimitName,
+  verdictOf,
+} from '../../core/limits.ts';
 import {
   type BucketSize,
   longestFillMs,
@@ -82,14 +89,27 @@ export function tightest(
 }
 
 /** The tokens that one request holds of its limits in this process. */
-export function holdTokens(buckets: RateBuckets, limits: readonly TokenLimit[]) {
+export function holdTokens(buckets: RateBuckets, { tokens: limits = [], notEnforced }: LimitsAsk) {
   let held: number | undefined;
+  let would: readonly TokenLimitName[] = [];
+  /** Those that count the request. One that would have refused it does not. */
+  let counting = limits;
   function take(tokens: number): void {
-    for (const limit of limits) buckets.takeTokens(limit, tokens - (held ?? 0));
+    for (const limit of counting) buckets.takeTokens(limit, tokens - (held ?? 0));
     held = tokens;
   }
   return {
-    short: (): TokenLimitName | undefined => shortOfTokens(limits, buckets.tokensFullInMs),
+    wouldRefuse: (): readonly TokenLimitName[] => would,
+    short: (): TokenLimitName | undefined => {
+      const exceeded = exceededTokens(limits, buckets.tokensFullInMs);
+      counting = limits.filter((limit) => !exceeded.includes(limit));
+      const verdict = verdictOf(
+        exceeded.map(({ by }) => by),
+        { notEnforced },
+      );
+      would = verdict.would;
+      return verdict.by;
+    },
     status: (): RateStatus | undefined => tightest(limits, buckets.tokensFullInMs),
     reserve: ({ tokens }: ExpectedTokens): void => take(tokens),
     /** Holds so many from now on, if it holds any. */

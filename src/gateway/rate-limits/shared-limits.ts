@@ -10,6 +10,7 @@ import {
   type Short,
   shortages,
   type Slot,
+  type TokenLimit,
   tokenLimitNames,
 } from '../../core/limits.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -82,10 +83,13 @@ interface Reservation {
   readonly expected: ExpectedTokens | undefined;
 }
 
-/** The tokens that the server has taken for a request, and the state of its limits there. */
-interface TokensAtServer {
+/** What the server has said of a request, and the tokens that it has taken for it. */
+interface AtServer {
   taken: number | undefined;
+  /** The limits in tokens that count the request. */
+  counting: readonly TokenLimit[];
   status: RateStatus | undefined;
+  would: readonly LimitName[];
 }
 
 /** The tallies of this process, the server that counts for all, and what it was told. */
@@ -135,8 +139,11 @@ function admitHere(sharing: Sharing, ask: LimitsAsk): AdmitResult {
   const rate = { ...result.rate, limit: ask.rate };
   return result.kind === 'refused'
     ? { ...result, rate }
-    : { ...result, rate, slot: sharedSlot(sharing, ask, { local: result.slot, status: undefined }) };
+    : { ...result, rate, slot: sharedSlot(sharing, ask, { local: result.slot }) };
 }
+
+/** Limits that are not enforced, as the scripts take them. */
+const notEnforced = (ask: LimitsAsk): string => `,${ask.notEnforced?.join(',') ?? ''},`;
 
 async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResult> {
   const { link, reports } = sharing;
@@ -156,19 +163,20 @@ async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResul
       isFree ? '' : funds.balance,
       sharing.timeMs?.() ?? '',
       tokens.length,
+      notEnforced(ask),
       ...asked.map(({ left }) => (isFree ? '' : (left ?? ''))),
       ...tokens.map(({ perMinute }) => perMinute),
     ].map(String),
   );
   const answer = await link.inTime(reply);
-  const { result, times } = read(answer.kind === 'reply' ? answer.value : undefined);
-  const status = rateStatus(times(0), ask);
-  const ofTokens = tightest(tokens, (_, at) => times(at + 1));
+  const { result, would, numbers } = read(answer.kind === 'reply' ? answer.value : undefined);
+  const status = rateStatus(numbers(0), ask);
+  const ofTokens = tightest(tokens, (_, at) => numbers(at + 1));
   if (isRefusal(result)) return { kind: 'refused', by: result, rate: status, tokens: ofTokens };
   if (result === 'admitted') {
     const local = sharing.here.open({ ...ask, tokens: tokensOf(ask, shareFor(sharing)) });
     countAtServer(reports, ask, name);
-    return { kind: 'admitted', rate: status, slot: sharedSlot(sharing, ask, { local, status: ofTokens }) };
+    return { kind: 'admitted', rate: status, slot: sharedSlot(sharing, ask, { local, status: ofTokens, would }) };
   }
   reply.then((late) => {
     if (read(late).result === 'admitted') countAtServer(reports, ask, name);
@@ -185,10 +193,10 @@ async function admitShared(sharing: Sharing, ask: LimitsAsk): Promise<AdmitResul
 function sharedSlot(
   sharing: Sharing,
   ask: LimitsAsk,
-  { local, status }: { readonly local: LocalSlot; readonly status: RateStatus | undefined },
+  { local, status, would = [] }: { readonly local: LocalSlot } & Partial<Pick<AtServer, 'status' | 'would'>>,
 ): Slot {
   const { link, reports } = sharing;
-  const atServer: TokensAtServer = { taken: undefined, status };
+  const atServer: AtServer = { taken: undefined, counting: [], status, would };
   let reserved: Money = 0n;
   let isOpen = true;
   /** Remembers the reserved cost. A refused request has reserved nothing, so its slot is released without waiting. */
@@ -201,7 +209,7 @@ function sharedSlot(
     atServer.taken !== undefined && atServer.taken > (atServer.status?.remaining ?? 0);
   const takeTokens = (expected: ExpectedTokens | undefined, change: 'adjusted' | 'released'): void => {
     if (atServer.taken === undefined || expected === undefined) return;
-    oweTokens(reports, ask.tokens, { tokens: expected.tokens - atServer.taken, change });
+    oweTokens(reports, atServer.counting, { tokens: expected.tokens - atServer.taken, change });
     atServer.taken = expected.tokens;
   };
   const releaseAndReport = async (left: Funds | undefined, used: ExpectedTokens | undefined): Promise<void> => {
@@ -210,6 +218,7 @@ function sharedSlot(
   };
   return {
     tokens: ask.tokens && (() => atServer.status ?? local.tokens?.()),
+    wouldRefuse: ask.notEnforced && (() => [...atServer.would, ...local.wouldRefuse()]),
     reserve: (cost, funds, asked) => {
       const expected = ask.tokens && asked;
       const reservation = { local, cost, funds, expected };
@@ -251,7 +260,7 @@ function reserveAlone(sharing: Sharing, { local, cost, funds, expected }: Reserv
 async function reserveShared(
   sharing: Sharing,
   ask: LimitsAsk,
-  { local, cost, funds, expected, atServer }: Reservation & { readonly atServer: TokensAtServer },
+  { local, cost, funds, expected, atServer }: Reservation & { readonly atServer: AtServer },
 ): Promise<Short> {
   const { link, tallies, reports } = sharing;
   const { workspaceId, tokens = [] } = ask;
@@ -269,34 +278,39 @@ async function reserveShared(
     reserveScript,
     ['replicas', `ws:${workspaceId}`, ...asked.map(({ id }) => id), ...bucketsOf(ask)].map(link.key),
     [
-      ...[link.name(), tokens.length, expected?.tokens ?? 0, ...reserved],
+      ...[link.name(), tokens.length, expected?.tokens ?? 0, notEnforced(ask), ...reserved],
       ...tokens.map(({ perMinute }) => perMinute),
     ].map(String),
   );
   const answer = await link.inTime(reply);
-  const { result, times } = read(answer.kind === 'reply' ? answer.value : undefined);
-  if (result === 'reserved' || isShort(result)) atServer.status = tightest(tokens, (_, at) => times(at));
+  const { result, would, numbers } = read(answer.kind === 'reply' ? answer.value : undefined);
+  if (result === 'reserved' || isShort(result)) atServer.status = tightest(tokens, (_, at) => numbers(2 * at + 1));
   if (result === 'reserved') {
     atServer.taken = expected?.tokens;
+    atServer.counting = tokens.filter((_, at) => numbers(2 * at) === 1);
+    atServer.would = [...atServer.would, ...would];
     return undefined;
   }
   local.adjust(0n);
   if (isShort(result)) return result;
   reply.then((late) => {
     // The tokens are reserved here meanwhile.
-    if (read(late).result === 'reserved') oweTokens(reports, tokens, { tokens: -(expected?.tokens ?? 0) });
+    const there = read(late);
+    const counting = tokens.filter((_, at) => there.numbers(2 * at) === 1);
+    if (there.result === 'reserved') oweTokens(reports, counting, { tokens: -(expected?.tokens ?? 0) });
   }, link.drop);
   return reserveAlone(sharing, { local, cost, funds, expected });
 }
 
-/** Reads the result of a script, and the times that follow it, milliseconds. */
-function read(reply: unknown): { readonly result: unknown; readonly times: (at: number) => number } {
-  const [result, ...texts]: readonly unknown[] = Array.isArray(reply) ? reply : [];
+/** Reads the result of a script, the limits that would refuse, and the numbers that follow. */
+function read(reply: unknown) {
+  const [result, limits, ...texts]: readonly unknown[] = Array.isArray(reply) ? reply : [];
   return {
     result,
-    times: (at) => {
-      const ms = Number(texts[at] ?? 0);
-      return Number.isFinite(ms) ? Math.max(0, ms) : 0;
+    would: typeof limits === 'string' ? limits.split(',').filter(isRefusal) : [],
+    numbers: (at: number): number => {
+      const number = Number(texts[at] ?? 0);
+      return Number.isFinite(number) ? Math.max(0, number) : 0;
     },
   };
 }

@@ -142,6 +142,24 @@ describe.each([
     expect(isSlot(next) && next.tokens?.()).toMatchObject({ limit: perMinute, remaining: perMinute, resetSeconds: 0 });
   });
 
+  it('that are not enforced let all pass, mark those that are over, and count only the others', async () => {
+    const world = await begin();
+    const ask = asking({ notEnforced: ['tokens', 'rate', 'concurrency'], burst: 10, rate: 0.01, maxInFlight: 20 });
+    const all = await Promise.all(
+      Array.from({ length: 64 }, async (__, replica) => dispatch(world, { replica, expected: 1_000, ask })),
+    );
+    const slots = all.filter(isSlot);
+    expect(slots).toHaveLength(64);
+    const marked = (name: string): number =>
+      slots.filter((slot) => slot.wouldRefuse?.().includes(name as never)).length;
+    expect(['rate', 'concurrency', 'tokens'].map(marked)).toEqual([54, 44, 54]);
+    for (const slot of slots) await world.answered(slot.release(undefined, { tokens: 1_000 }));
+    await world.run(1_000);
+    const next = await dispatch(world, { expected: 1, ask });
+    // Of those that are over, nothing is owed.
+    expect(isSlot(next) && next.tokens?.()?.remaining).toBeGreaterThan(150);
+  });
+
   it('of a workspace are shared by its keys, and the tighter limit is shown', async () => {
     const world = await begin();
     const ofKey = (key: string): LimitsAsk => ({

@@ -82,7 +82,16 @@ it('lists them in the message of a 404 where they are on', async () => {
 describe('GET /v1/key', () => {
   const plain = {
     ...{ object: 'key', id: 'key-1', workspace: 'acme', name: null, status: 'active' },
-    ...{ budget: null, rate: 100, burst: 200, tokens_per_minute: null, expires_at: null, models: null, balance: null },
+    ...{
+      budget: null,
+      rate: 100,
+      burst: 200,
+      tokens_per_minute: null,
+      not_enforced: null,
+      expires_at: null,
+      models: null,
+      balance: null,
+    },
   };
 
   it.each([authorized, { 'x-api-key': key }, { authorization: 'Bearer sk-of-another', 'x-api-key': key }])(

@@ -127,6 +127,33 @@ describe('limits (docs/reference/api.md §8)', () => {
       await stream.answered;
     });
 
+    it('that are not enforced let requests pass, and mark those beyond them', async () => {
+      const key = { rate: 1, burst: 1, tokensPerMinute: 60, notEnforced: ['rate', 'tokens', 'budget'] } as const;
+      const budget = { limit: 1n, period: 'day' } as const;
+      const run = begin({ credential: credentialOf({ key: { ...key, budget }, spent: 1n }) });
+      const first = await answered(run, ask);
+      const long = run.send({ body: JSON.stringify(ask) });
+      await settle();
+      const beside = await answered(run, ask, wholeJson);
+      await answerJson(run, 1);
+      await long.answered;
+      await settle();
+      const marks = [first, long, beside].map((each) => [each.status(), header(each, 'x-weir-would-refuse')]);
+      expect(marks).toEqual([
+        [200, 'budget'],
+        [200, 'rate, budget'],
+        [200, 'rate, tokens, budget'],
+      ]);
+      expect(run.ends.map(({ wouldRefuse }) => wouldRefuse.join())).toEqual(
+        expect.arrayContaining(['budget', 'rate,budget', 'rate,tokens,budget']),
+      );
+      // Twin: a limit that is enforced refuses.
+      const strict = credentialOf({ key: { ...key, notEnforced: ['rate', 'tokens'], budget }, spent: 1n });
+      const refused = begin({ credential: strict }).send();
+      await refused.answered;
+      expect([refused.status(), header(refused, 'x-weir-would-refuse')]).toEqual([402, undefined]);
+    });
+
     it('are in no header without such a limit', async () => {
       expect(tokens(await answered(begin(), capped))).toEqual([undefined, undefined, undefined]);
     });

@@ -146,7 +146,7 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
       services,
     );
     await admitted.reserve(settlement.expected());
-    watch.progress({ kind: 'dispatched' });
+    watch.progress({ kind: 'dispatched', wouldRefuse: admitted.wouldRefuse() });
     await serveRequest({ ...request, prepared, plan, counters, settlement }, services);
   } finally {
     prepared.release();

@@ -51,6 +51,8 @@ function schemasOf(field: AccountField): { readonly shown: z.ZodType; readonly g
       return same(field.maxLength === undefined ? z.string() : z.string().max(field.maxLength));
     case 'name':
       return same(z.enum(field.names));
+    case 'names':
+      return same(z.array(z.enum(field.names)).max(field.names.length));
     case 'count':
       return same(positiveCount);
     case 'money':

@@ -7,6 +7,7 @@ import {
   labelsOption,
   modelsOption,
   momentOption,
+  namesOption,
   optionOr,
   tagCountsOption,
   usdOption,
@@ -70,12 +71,14 @@ export function withChanges(command: Command, fields: AccountFields): Command {
   });
 }
 
-function optionOf(key: string, { kind, option }: AccountField): Option | undefined {
-  const form = forms[kind];
+function optionOf(key: string, field: AccountField): Option | undefined {
+  const { kind, option } = field;
+  const form = kind === 'names' ? (['names', namesOption(field.names)] as const) : forms[kind];
   if (option === undefined || form === undefined) return undefined;
   const [placeholder, parse] = form;
   const name = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  return new Option(`--${name} <${placeholder}>`, option).argParser(parse);
+  const among = kind === 'names' ? `: ${field.names.join(', ')}` : '';
+  return new Option(`--${name} <${placeholder}>`, `${option}${among}`).argParser(parse);
 }
 
 function textOf(usual: number | bigint): string {

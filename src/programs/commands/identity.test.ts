@@ -18,13 +18,13 @@ it('identities are made, shown, changed, suspended and revoked, and bad ones are
     ...['create', 'search', '--issuer', 'cluster', '--audience', 'weir', '--workspace', 'acme', '--each', 'subject'],
     ...['--match', 'claims.a == "x,y"', '--match', 'claims.b', '--tag', 'app=claims.sub == "a" ? "a" : "b"', '--bound'],
     ...['--budget', '2.5', '--period', 'week', '--rate', '7', '--burst', '9', '--models', 'Qwen/*'],
-    ...['--tokens-per-minute', '5000'],
+    ...['--tokens-per-minute', '5000', '--not-enforced', 'rate'],
   );
   const shown = {
     ...{ id: made['id'], name: 'search', status: 'active', issuer: 'cluster', audience: 'weir' },
     ...{ match: ['claims.a == "x,y"', 'claims.b'], workspace: 'acme', workspace_claim: null, each: 'subject' },
     ...{ tags: { app: 'claims.sub == "a" ? "a" : "b"' }, bound: true, budget: { limit: '2.5', period: 'week' } },
-    ...{ rate: 7, burst: 9, tokens_per_minute: 5_000, models: ['qwen/*'] },
+    ...{ rate: 7, burst: 9, tokens_per_minute: 5_000, not_enforced: ['rate'], models: ['qwen/*'] },
   };
   expect(made).toEqual(shown);
   expect(await json('list')).toEqual([shown]);
@@ -36,11 +36,24 @@ it('identities are made, shown, changed, suspended and revoked, and bad ones are
 
   const changed = await json(
     ...['change', 'search', '--workspace-claim', 'claims.team', '--no-tags', '--no-bound', '--clear-budget'],
-    ...['--models', 'all', '--rate', '8', '--match', 'true', '--each', 'identity', '--tokens-per-minute', 'none'],
+    ...[
+      '--models',
+      'all',
+      '--rate',
+      '8',
+      '--match',
+      'true',
+      '--each',
+      'identity',
+      '--tokens-per-minute',
+      'none',
+      '--not-enforced',
+      'none',
+    ],
   );
   expect(changed).toEqual({
     ...{ ...shown, workspace: null, workspace_claim: 'claims.team', tags: {}, bound: false, budget: null },
-    ...{ models: null, tokens_per_minute: null, rate: 8, match: ['true'], each: 'identity' },
+    ...{ models: null, tokens_per_minute: null, not_enforced: null, rate: 8, match: ['true'], each: 'identity' },
   });
   expect(await json('change', 'search', '--audience', 'other')).toEqual({ ...changed, audience: 'other' });
   for (const [command, status] of [

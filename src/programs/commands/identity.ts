@@ -37,6 +37,7 @@ interface CreateOptions extends RuleOptions {
   readonly burst: number;
   readonly models?: ModelPatterns;
   readonly tokensPerMinute?: number;
+  readonly notEnforced?: Identity['notEnforced'];
 }
 
 interface ChangeOptions extends RuleOptions {
@@ -46,6 +47,7 @@ interface ChangeOptions extends RuleOptions {
   readonly burst?: number;
   readonly models?: ModelPatterns | typeof absent;
   readonly tokensPerMinute?: number | typeof absent;
+  readonly notEnforced?: Identity['notEnforced'] | typeof absent;
 }
 
 const nameOrId = ['<identity>', 'name or id of the identity'] as const;
@@ -114,11 +116,11 @@ function createCommand(group: Command): void {
   withFields(create, identityLimits);
   accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options, [name = '']) => {
     const { issuer, audience, match, each = 'identity', tag = {}, bound = false } = options;
-    const { rate, burst, models, tokensPerMinute } = options;
+    const { rate, burst, models, tokensPerMinute, notEnforced } = options;
     const workspace = payerOf(options.workspace, options.workspaceClaim) ?? { name: '' };
     const rules: IdentityRules = { issuer, audience, match, workspace, each, tags: tag, isBound: bound };
     const budget = budgetOf(create, options);
-    const wanted = { name, ...rules, rate, burst, models, tokensPerMinute, budget };
+    const wanted = { name, ...rules, rate, burst, models, tokensPerMinute, notEnforced, budget };
     return answer(await accounts.createIdentity(wanted, byOperator()));
   });
 }
@@ -171,12 +173,13 @@ function changeOf(command: Command): IdentityChange {
 }
 
 /** The limits that can be removed. */
-function removable({ models, tokensPerMinute }: ChangeOptions): IdentityChange {
+function removable({ models, tokensPerMinute, notEnforced }: ChangeOptions): IdentityChange {
   return {
     ...(models !== undefined && { models: models === absent ? undefined : models }),
     ...(tokensPerMinute !== undefined && {
       tokensPerMinute: tokensPerMinute === absent ? undefined : tokensPerMinute,
     }),
+    ...(notEnforced !== undefined && { notEnforced: notEnforced === absent ? undefined : notEnforced }),
   };
 }
 
@@ -233,7 +236,7 @@ const tableOf =
 
 function sheetOf(identity: Identity, width: TableWidth): string {
   const { id, name, status, issuer, audience, match, each, tags, isBound, budget, rate, burst, models } = identity;
-  const { tokensPerMinute } = identity;
+  const { tokensPerMinute, notEnforced } = identity;
   return textTable(
     ['FIELD', 'VALUE'],
     [
@@ -253,6 +256,7 @@ function sheetOf(identity: Identity, width: TableWidth): string {
       ['rate', `${rate}`],
       ['burst', `${burst}`],
       ['tokens a minute', `${tokensPerMinute ?? '-'}`],
+      ['not enforced', notEnforced?.join(',') ?? '-'],
       ['models', models?.join(',') ?? 'all'],
     ],
     width,

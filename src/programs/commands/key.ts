@@ -84,7 +84,7 @@ export function keyCommand(program: Command): void {
       'change how many requests a key may make, and how many tokens it may use; what is not given stays as it is',
     )
     .argument('<id>', 'id of the key');
-  accountsCommand<Pick<KeyChange, 'rate' | 'burst' | 'tokensPerMinute'>>(
+  accountsCommand<Pick<KeyChange, 'rate' | 'burst' | 'tokensPerMinute' | 'notEnforced'>>(
     withChanges(limits, keyFields),
     'refuse',
     async (accounts, options, [id = '']) => answer(await accounts.changeKey(id, withoutAbsent(options), byOperator())),

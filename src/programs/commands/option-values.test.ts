@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countOption, momentOption, periodOption, tagCountsOption, usdOption } from './option-values.ts';
+import { countOption, momentOption, namesOption, periodOption, tagCountsOption, usdOption } from './option-values.ts';
 
 describe('option values', () => {
   it.each([
@@ -15,6 +15,13 @@ describe('option values', () => {
     [momentOption, '2026-07-01T12:00:00.5+02:00', Date.UTC(2026, 6, 1, 10, 0, 0, 500)],
   ] as const)('%o reads %s', (parse, text, value) => {
     expect(parse(text)).toBe(value);
+  });
+
+  it('reads some of a few names, in their order, and refuses others', () => {
+    const parse = namesOption(['rate', 'tokens', 'budget']);
+    expect(parse('budget,rate,rate')).toEqual(['rate', 'budget']);
+    expect(() => parse('rate,balance')).toThrow('"balance" is not one of rate, tokens, budget.');
+    expect(() => parse('')).toThrow('is not one of');
   });
 
   it('reads numbers by tags, and refuses what is no tag or no number', () => {

@@ -58,6 +58,16 @@ export function labelsOption(text: string): Readonly<Record<string, string>> {
   return labels;
 }
 
+/** Some of a few names, with commas. */
+export function namesOption<Name extends string>(names: readonly Name[]): (text: string) => readonly Name[] {
+  return (text) => {
+    const given = text.split(',');
+    const wrong = given.find((one) => !names.some((name) => name === one));
+    if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not one of ${names.join(', ')}.`);
+    return names.filter((name) => given.includes(name));
+  };
+}
+
 /** Numbers by tags: `team=search:60000,app=crawler:5000`. */
 export function tagCountsOption(text: string): Readonly<Record<string, number>> {
   const count = countOption(1);

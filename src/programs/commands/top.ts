@@ -71,22 +71,22 @@ async function topNow(services: Pick<LiveServices, 'top'>, accounts: Accounts, b
 function tableOf(rows: readonly TopRowObject[], by: TrafficGroup, width: TableWidth): string {
   if (rows.length === 0) return 'No requests in the last minute.';
   return textTable(
-    [by.toUpperCase(), '#REQUESTS', '#REFUSED', '#FAILED', '#IN FLIGHT', '#TOKENS', '#USD', 'REFUSALS'],
-    rows.map(({ name, label, requests, refused, failed, in_flight, prompt_tokens, completion_tokens, cost }) => [
+    [by.toUpperCase(), '#REQUESTS', '#REFUSED', '#FAILED', '#IN FLIGHT', '#TOKENS', '#USD', 'REFUSALS', 'WOULD REFUSE'],
+    rows.map(({ name, label, requests, refused, would_refuse, failed, in_flight, cost, ...row }) => [
       [name ?? '(others)', ...(label === null ? [] : [label])].join(' '),
       `${requests}`,
       `${Object.values(refused).reduce((sum, times) => sum + times, 0)}`,
       `${failed}`,
       `${in_flight}`,
-      `${prompt_tokens + completion_tokens}`,
+      `${row.prompt_tokens + row.completion_tokens}`,
       cost,
-      refusalsText(refused),
+      ...[refusalsText(refused), refusalsText(would_refuse)],
     ]),
     width,
   );
 }
 
-/** The codes with the most refusals first. */
+/** The codes or limits with the most refusals first. */
 function refusalsText(refused: TopRowObject['refused']): string {
   return Object.entries(refused)
     .toSorted(([, a], [, b]) => b - a)

@@ -30,6 +30,8 @@ export interface RequestEnd {
   /** The service's own share of the time, milliseconds, not rounded. Undefined: the request was not completed. */
   readonly added: AddedLatency | undefined;
   readonly failovers: Failovers;
+  /** Limits that would have refused it, if they were enforced. */
+  readonly wouldRefuse: RequestRecord['wouldRefuse'];
 }
 
 /** The time that the service adds to a completed request. */
@@ -54,6 +56,7 @@ export function endOf(record: RequestRecord): RequestEnd {
     overAt = begun,
     failure,
     failovers,
+    wouldRefuse,
   } = record;
   // A request whose row could not be written has failed, whatever its caller got.
   const outcome = record.recordedAt === undefined ? undefined : record.outcome;
@@ -69,6 +72,7 @@ export function endOf(record: RequestRecord): RequestEnd {
     failure,
     outcome,
     failovers,
+    wouldRefuse,
     traceId: trace?.place.isSampled === true ? trace.place.traceId : undefined,
     modelId: record.ranking === undefined && !record.isUnavailable ? undefined : record.modelId,
     code: codeOfOutcome[kind] ?? failure?.code,

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../core/account.ts';
 import type { Cause } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { LimitName } from '../../core/limits.ts';
 import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
 import { causeOf, envoyFlags } from '../../core/fault-cause.ts';
@@ -37,6 +38,8 @@ export interface RequestRecord extends BegunRequest {
   readonly arrivedAt: number | undefined;
   readonly readAt: number | undefined;
   readonly dispatchedAt: number | undefined;
+  /** Limits that would have refused it, if they were enforced. */
+  readonly wouldRefuse: readonly LimitName[];
   readonly answeredAt: number | undefined;
   readonly settledAt: number | undefined;
   readonly recordedAt: number | undefined;
@@ -124,6 +127,7 @@ export function recordRequest(request: BegunRequest, clock: Pick<Clock, 'elapsed
     arrivedAt: undefined,
     readAt: undefined,
     dispatchedAt: undefined,
+    wouldRefuse: [],
     answeredAt: undefined,
     settledAt: undefined,
     recordedAt: undefined,
@@ -178,6 +182,7 @@ function advance(record: OpenRecord, progress: RequestProgress, now: number): vo
       return;
     case 'dispatched':
       record.dispatchedAt = now;
+      record.wouldRefuse = progress.wouldRefuse ?? [];
       return;
     case 'searched': {
       const { provider, result, durationMs, spanId } = progress.search;

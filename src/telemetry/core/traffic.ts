@@ -15,6 +15,9 @@ export const trafficRowSchema = z.object({
   }),
   requests: count.meta({ description: 'Requests that ended in the last minute.' }),
   refused: z.record(z.string(), count).meta({ description: 'Those that were refused, by error code.' }),
+  would_refuse: z.record(z.string(), count).default({}).meta({
+    description: 'Those that a limit would have refused if it were enforced, by limit.',
+  }),
   failed: count.meta({ description: 'Those that failed after they were dispatched.' }),
   prompt_tokens: count,
   completion_tokens: count,

@@ -46,6 +46,7 @@ describe('requests', () => {
     took(metrics, { kind: 'cancelled' });
     const failure = new Failure('rate_limited', 'CANARY', { cause: new Error('CANARY'), limit: 'rate' });
     metrics.ended(endOf(undefined, { surface: 'messages', code: 'rate_limited', failure: failureFacts(failure) }));
+    metrics.ended(endOf(undefined, { kind: 'failed', wouldRefuse: ['rate', 'tag-tokens'] }));
     metrics.fault(route, { kind: 'status', detail: 'CANARY', status: 503 });
     const text = await metrics.render('prometheus');
     expect(text.split('\n')).toEqual(
@@ -54,6 +55,8 @@ describe('requests', () => {
         `weir_requests_total{surface="chat",model="${model}",outcome="cancelled",code=""} 1`,
         'weir_requests_total{surface="messages",model="",outcome="refused",code="rate_limited"} 1',
         'weir_limit_refusals_total{limit="rate"} 1',
+        ...['rate', 'tag-tokens'].map((limit) => `weir_limit_would_refuse_total{limit="${limit}"} 1`),
+        'weir_limit_would_refuse_total{limit="budget"} 0',
         `weir_attempt_faults_total{model="${model}",backend="vllm-a",fault="status",cause="server-error"} 1`,
       ),
     );

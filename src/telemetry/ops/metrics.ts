@@ -11,7 +11,7 @@ import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, render
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { type AttemptCause, createModelMetrics, type ModelMetrics } from './model-metrics.ts';
 import { addProcessMetrics } from './process-metrics.ts';
-import { limitNames, uploadBounds } from '../../core/limits.ts';
+import { dryLimits, limitNames, uploadBounds } from '../../core/limits.ts';
 import { shedReasons } from '../../core/load.ts';
 
 export interface Metrics {
@@ -60,6 +60,27 @@ const limits: readonly RefusingLimit[] = [
   ...shedReasons,
 ];
 
+/** Counts what limits refuse, and what they would refuse if they were enforced. */
+function limitCounters(counter: ReturnType<typeof countersOf>): (end: RequestEnd) => void {
+  const refused = counter(
+    'weir_limit_refusals_total',
+    'Requests refused by a limit: of their key or workspace, of their address, or of the service itself.',
+    'limit',
+  );
+  const would = counter(
+    'weir_limit_would_refuse_total',
+    'Requests that a limit would have refused if it were enforced.',
+    'limit',
+  );
+  // A counter that exists before its first count lets Prometheus see its first step.
+  for (const limit of limits) refused.inc({ limit }, 0);
+  for (const limit of [...dryLimits.ofKey, ...dryLimits.ofWorkspace]) would.inc({ limit }, 0);
+  return ({ failure, wouldRefuse }) => {
+    if (failure?.limit !== undefined) refused.inc({ limit: failure.limit });
+    for (const limit of wouldRefuse) would.inc({ limit });
+  };
+}
+
 /**
  * The service's Prometheus metrics. Labels are names from the catalog and codes from our tables, never what a caller
  * wrote: their number is bounded and they carry no content.
@@ -76,13 +97,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
     'Time that the service adds to a completed request, without the time of engines and the wait for the body. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
     { buckets: addedBuckets, labelNames: ['surface', 'phase'] },
   );
-  const limitRefusals = counter(
-    'weir_limit_refusals_total',
-    'Requests refused by a limit: of their key or workspace, of their address, or of the service itself.',
-    'limit',
-  );
-  // A counter that exists before its first count lets Prometheus see its first step.
-  for (const limit of limits) limitRefusals.inc({ limit }, 0);
+  const countLimits = limitCounters(counter);
   const commits = histogram(
     'weir_ledger_commit_duration_seconds',
     'Time in which rows became durable together, in the database or, while that is down, in the journal.',
@@ -125,9 +140,9 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
 
   return {
     ended: (end) => {
-      const { surface, modelId = '', failure } = end;
+      const { surface, modelId = '' } = end;
       ofModel(modelId).ended(end);
-      if (failure?.limit !== undefined) limitRefusals.inc({ limit: failure.limit });
+      countLimits(end);
       if (end.added === undefined) return;
       added.observe({ surface, phase: 'before' }, end.added.beforeMs / 1000);
       added.observe({ surface, phase: 'after' }, end.added.afterMs / 1000);

@@ -100,10 +100,12 @@ function lineOf({
   failure,
   durationMs,
   outcome,
+  wouldRefuse,
 }: RequestEnd) {
   return {
     ...{ requestId, correlationId, traceId, surface, workspaceId, keyId, modelId, kind, code },
     limit: failure?.limit,
+    wouldRefuse: wouldRefuse.length === 0 ? undefined : wouldRefuse,
     cause: failure?.causeName,
     durationMs: Math.round(durationMs),
     stream: outcome?.stream,

@@ -66,13 +66,17 @@ describe('the log of requests', () => {
     expect(count('request ended')).toBe(times + 41);
   });
 
-  it('has the ids of the workspace and of the key, once they are known', () => {
+  it('has the ids of the workspace and of the key, once they are known, and the limits that would refuse', () => {
     const { begin, records } = setUp();
     const { progress } = begin();
     progress({ kind: 'authenticated', workspaceId: 'ws_1', keyId: 'key_1' });
+    progress({ kind: 'dispatched', wouldRefuse: ['tokens'] });
     progress({ kind: 'ended', failure: new Failure('rate_limited', '') });
     begin().progress({ kind: 'ended', failure: new Failure('unauthenticated', '') });
-    expect(records).toMatchObject([{ workspaceId: 'ws_1', keyId: 'key_1' }, { code: 'unauthenticated' }]);
+    expect(records).toMatchObject([
+      { workspaceId: 'ws_1', keyId: 'key_1', wouldRefuse: ['tokens'] },
+      { code: 'unauthenticated' },
+    ]);
     expect(records[1]).not.toHaveProperty('keyId');
   });
 

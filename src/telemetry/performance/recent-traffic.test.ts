@@ -24,11 +24,12 @@ describe('the requests of the last minute', () => {
     const { end, read } = start([{ ...caller, keyId: 'key_b' }]);
     const usage = { promptTokens: 10, completionTokens: 5 };
     const outcome = sampleOutcome({ workspaceId: 'ws_a', keyId: 'key_a', cost: 7n, usage });
-    end({ ...caller, kind: 'completed', outcome });
+    end({ ...caller, kind: 'completed', outcome, wouldRefuse: ['rate', 'tokens'] });
     end({ ...caller, kind: 'refused', code: 'rate_limited' }, 2);
-    end({ ...caller, kind: 'failed', code: 'upstream_error' as never });
+    end({ ...caller, kind: 'failed', code: 'upstream_error' as never, wouldRefuse: ['tokens'] });
     end({ kind: 'refused', code: 'unauthenticated', address: '192.0.2.9' });
-    const row = { requests: 4, failed: 1, refused: { rate_limited: 2 }, prompt_tokens: 10, completion_tokens: 5 };
+    const counts = { requests: 4, failed: 1, refused: { rate_limited: 2 }, would_refuse: { rate: 1, tokens: 2 } };
+    const row = { ...counts, prompt_tokens: 10, completion_tokens: 5 };
     expect(read('key')).toEqual([
       { name: 'key_a', ...row, cost: '0.000000000007', in_flight: 0 },
       expect.objectContaining({ name: null, requests: 1, refused: { unauthenticated: 1 } }),

@@ -18,11 +18,13 @@ interface Counts {
   completionTokens: number;
   cost: Money;
   readonly refused: Map<string, number>;
+  readonly wouldRefuse: Map<string, number>;
 }
 
 const zero = (): Counts => ({
   ...{ requests: 0, failed: 0, promptTokens: 0, completionTokens: 0, cost: 0n },
   refused: new Map(),
+  wouldRefuse: new Map(),
 });
 
 /** Counts of a second by group and name. Undefined as a name: unknown, and those without a place. */
@@ -92,9 +94,14 @@ function placeIn(names: Map<string | undefined, Counts>, name: string | undefine
   return fresh;
 }
 
-function add(counts: Counts, { kind, code, outcome }: RequestEnd): void {
+function addTo(counts: Map<string, number>, name: string, times = 1): void {
+  counts.set(name, (counts.get(name) ?? 0) + times);
+}
+
+function add(counts: Counts, { kind, code, outcome, wouldRefuse }: RequestEnd): void {
   counts.requests += 1;
-  if (kind === 'refused') counts.refused.set(code ?? 'unknown', (counts.refused.get(code ?? 'unknown') ?? 0) + 1);
+  for (const limit of wouldRefuse) addTo(counts.wouldRefuse, limit);
+  if (kind === 'refused') addTo(counts.refused, code ?? 'unknown');
   else if (kind !== 'completed' && kind !== 'cancelled') counts.failed += 1;
   if (outcome === undefined) return;
   counts.promptTokens += outcome.usage.promptTokens;
@@ -102,13 +109,17 @@ function add(counts: Counts, { kind, code, outcome }: RequestEnd): void {
   counts.cost += outcome.cost;
 }
 
-function sum(into: Counts, { requests, failed, promptTokens, completionTokens, cost, refused }: Counts): void {
+function sum(
+  into: Counts,
+  { requests, failed, promptTokens, completionTokens, cost, refused, wouldRefuse }: Counts,
+): void {
   into.requests += requests;
   into.failed += failed;
   into.promptTokens += promptTokens;
   into.completionTokens += completionTokens;
   into.cost += cost;
-  for (const [code, times] of refused) into.refused.set(code, (into.refused.get(code) ?? 0) + times);
+  for (const [code, times] of refused) addTo(into.refused, code, times);
+  for (const [limit, times] of wouldRefuse) addTo(into.wouldRefuse, limit, times);
 }
 
 function rowOf(name: string | undefined, counts: Counts, inFlight: number): TrafficRow {
@@ -116,6 +127,7 @@ function rowOf(name: string | undefined, counts: Counts, inFlight: number): Traf
     name: name ?? null,
     requests: counts.requests,
     refused: Object.fromEntries(counts.refused),
+    would_refuse: Object.fromEntries(counts.wouldRefuse),
     failed: counts.failed,
     prompt_tokens: counts.promptTokens,
     completion_tokens: counts.completionTokens,

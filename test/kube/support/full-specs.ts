@@ -85,6 +85,7 @@ export const fullWorkspaceSpec = {
   thresholds: [75, 90],
   tokensPerMinute: 1_000_000,
   tagTokensPerMinute: { 'team=search': 60_000 },
+  notEnforced: ['workspace-tokens'],
 };
 
 export const fullApiKeySpec = {
@@ -94,6 +95,7 @@ export const fullApiKeySpec = {
   budget: { usd: '200', period: 'Month', thresholds: [50, 80, 100] },
   rate: { perSecond: 100, burst: 200 },
   tokensPerMinute: 60_000,
+  notEnforced: ['tokens'],
   models: ['qwen/*'],
   expiresAt: '2027-06-30T00:00:00Z',
   rotation: { everyDays: 90, overlapHours: 24 },
@@ -111,6 +113,7 @@ export const fullIdentitySpec = {
   budget: { usd: '200', period: 'Month' },
   rate: { perSecond: 100, burst: 200 },
   tokensPerMinute: 60_000,
+  notEnforced: ['tokens'],
   models: ['qwen/*'],
 };
 

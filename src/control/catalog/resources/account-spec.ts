@@ -62,6 +62,8 @@ function schemaOf(field: Exclude<AccountField, { readonly kind: 'budget' }>): z.
       return text(field.maxLength ?? Infinity).optional();
     case 'name':
       return z.enum(['Active', 'Suspended']).default('Active');
+    case 'names':
+      return z.array(z.enum(field.names)).max(field.names.length).optional();
     case 'count':
       return field.default === undefined ? count.optional() : count.default(Number(field.default));
     case 'money':

@@ -87,7 +87,7 @@ const rotation = withRules(
   ],
 );
 
-const { status: keyStatus, models, expiresAt, tokensPerMinute, ...ofKey } = specShape(keyFields);
+const { status: keyStatus, models, expiresAt, tokensPerMinute, notEnforced, ...ofKey } = specShape(keyFields);
 
 /** The `spec` of an ApiKey: a credential of a Workspace, whose text is in a Secret. */
 export const apiKeySpec = z.strictObject({
@@ -102,7 +102,7 @@ export const apiKeySpec = z.strictObject({
   status: keyStatus,
   budget: budget.optional().meta({ description: 'The most that can be spent with the key. Default: no budget.' }),
   rate: rate.prefault({}).meta({ description: 'How many requests the key can make.' }),
-  tokensPerMinute,
+  ...{ tokensPerMinute, notEnforced },
   models,
   expiresAt,
   ...ofKey,
@@ -211,7 +211,7 @@ const identityFields = z.strictObject({
   }),
   budget: budget.omit({ thresholds: true }).optional().meta({ description: 'Spending limit. Default: no budget.' }),
   rate: rate.prefault({}).meta({ description: 'Rate of requests.' }),
-  tokensPerMinute,
+  ...{ tokensPerMinute, notEnforced },
   models: models.meta({
     description: `All that its tokens can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
     example: ['qwen/*'],
