@@ -77,15 +77,7 @@ export function tightest(
   fullInMs: (limit: TokenLimit, at: number) => number,
 ): RateStatus | undefined {
   const statuses = limits.map((limit, at) => minuteStatus(fullInMs(limit, at), limit.perMinute));
-  return statuses.reduce<RateStatus | undefined>(
-    (least, one) =>
-      least === undefined ||
-      one.remaining < least.remaining ||
-      (one.remaining === least.remaining && one.nextSeconds > least.nextSeconds)
-        ? one
-        : least,
-    undefined,
-  );
+  return statuses.toSorted((a, b) => a.remaining - b.remaining || b.nextSeconds - a.nextSeconds)[0];
 }
 
 /** The tokens that one request holds of its limits in this process. */
@@ -103,10 +95,8 @@ export function holdTokens(buckets: RateBuckets, { tokens: limits = [], notEnfor
     short: (): TokenLimitName | undefined => {
       const exceeded = exceededTokens(limits, buckets.tokensFullInMs);
       counting = limits.filter((limit) => !exceeded.includes(limit));
-      const verdict = verdictOf(
-        exceeded.map(({ by }) => by),
-        { notEnforced },
-      );
+      const names = exceeded.map(({ by }) => by);
+      const verdict = verdictOf(names, { notEnforced });
       would = verdict.would;
       return verdict.by;
     },

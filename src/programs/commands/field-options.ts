@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { AccountField, AccountFields, FieldKind } from '../../core/account-field.ts';
+import type { AccountChange, AccountField, AccountFields, FieldKind } from '../../core/account-field.ts';
 import { formatUsd } from '../../core/money.ts';
 import {
   absent,
@@ -46,12 +46,14 @@ const changesOf = (fields: AccountFields): readonly Option[] =>
     return new Option(flags, `${description}; or "${none}"`).argParser(optionOr(none, parse));
   });
 
-/** The options with which a value is removed have undefined in place of their word. */
-export const withoutAbsent = <Options extends object>(options: Options): Options =>
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- the same fields; those that can be absent allow undefined
-  Object.fromEntries(
-    Object.entries(options).map(([key, value]) => [key, value === absent ? undefined : value]),
-  ) as Options;
+/** The fields of a table that options give. Those that are removed are undefined. */
+export function changesFrom<Fields extends AccountFields>(fields: Fields, options: object): AccountChange<Fields> {
+  const given = Object.entries(options).filter(([key]) => key in fields);
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the parsers of `forms` give the values of these fields
+  return Object.fromEntries(
+    given.map(([key, value]) => [key, value === absent ? undefined : value]),
+  ) as AccountChange<Fields>;
+}
 
 /** Adds the options of a table of fields, without their defaults. */
 export function withoutDefaults(command: Command, fields: AccountFields): Command {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type IdentityChange, payerOf } from '../../books/core/identity.ts';
+import { type IdentityChange, type NewIdentity, payerOf } from '../../books/core/identity.ts';
 import { shownIdentity } from '../../books/core/shown.ts';
 import type { KeyStatus } from '../../core/account.ts';
 import {
@@ -9,11 +9,10 @@ import {
   type IdentityRules,
   identityShares,
 } from '../../core/identity.ts';
-import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { accountsCommand, byOperator } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
-import { withFields, withoutDefaults } from './field-options.ts';
-import { absent, modelsOption, optionOr } from './option-values.ts';
+import { changesFrom, withFields, withoutDefaults } from './field-options.ts';
+import { modelsOption, optionOr } from './option-values.ts';
 import { type TableWidth, textTable, wide } from './tables.ts';
 
 type Share = IdentityRules['each'];
@@ -29,25 +28,15 @@ interface RuleOptions extends BudgetOptions {
   readonly bound?: boolean;
 }
 
-interface CreateOptions extends RuleOptions {
+interface CreateOptions extends RuleOptions, Omit<NewIdentity, keyof IdentityRules | 'name' | 'budget'> {
   readonly issuer: string;
   readonly audience: string;
   readonly match: readonly string[];
-  readonly rate: number;
-  readonly burst: number;
-  readonly models?: ModelPatterns;
-  readonly tokensPerMinute?: number;
-  readonly notEnforced?: Identity['notEnforced'];
 }
 
 interface ChangeOptions extends RuleOptions {
   readonly tags?: boolean;
   readonly clearBudget?: true;
-  readonly rate?: number;
-  readonly burst?: number;
-  readonly models?: ModelPatterns | typeof absent;
-  readonly tokensPerMinute?: number | typeof absent;
-  readonly notEnforced?: Identity['notEnforced'] | typeof absent;
 }
 
 const nameOrId = ['<identity>', 'name or id of the identity'] as const;
@@ -150,7 +139,7 @@ function changeCommand(group: Command): void {
 /** What the options name, and nothing else. A field that is present and undefined is removed. */
 function changeOf(command: Command): IdentityChange {
   const options = command.opts<ChangeOptions>();
-  const { issuer, audience, match, each, tag, bound, clearBudget, rate, burst } = options;
+  const { issuer, audience, match, each, tag, bound, clearBudget } = options;
   const tags = options.tags === false ? {} : tag;
   const budget = budgetOf(command, options);
   const given = {
@@ -160,26 +149,13 @@ function changeOf(command: Command): IdentityChange {
     each,
     tags,
     isBound: bound,
-    rate,
-    burst,
     workspace: payerOf(options.workspace, options.workspaceClaim),
     budget,
   };
   return {
+    ...changesFrom(identityLimits, options),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
     ...(clearBudget === true && { budget: undefined }),
-    ...removable(options),
-  };
-}
-
-/** The limits that can be removed. */
-function removable({ models, tokensPerMinute, notEnforced }: ChangeOptions): IdentityChange {
-  return {
-    ...(models !== undefined && { models: models === absent ? undefined : models }),
-    ...(tokensPerMinute !== undefined && {
-      tokensPerMinute: tokensPerMinute === absent ? undefined : tokensPerMinute,
-    }),
-    ...(notEnforced !== undefined && { notEnforced: notEnforced === absent ? undefined : notEnforced }),
   };
 }
 
@@ -236,7 +212,6 @@ const tableOf =
 
 function sheetOf(identity: Identity, width: TableWidth): string {
   const { id, name, status, issuer, audience, match, each, tags, isBound, budget, rate, burst, models } = identity;
-  const { tokensPerMinute, notEnforced } = identity;
   return textTable(
     ['FIELD', 'VALUE'],
     [
@@ -255,8 +230,8 @@ function sheetOf(identity: Identity, width: TableWidth): string {
       ['budget USD', budget ? budgetText(budget) : '-'],
       ['rate', `${rate}`],
       ['burst', `${burst}`],
-      ['tokens a minute', `${tokensPerMinute ?? '-'}`],
-      ['not enforced', notEnforced?.join(',') ?? '-'],
+      ['tokens a minute', `${identity.tokensPerMinute ?? '-'}`],
+      ['not enforced', identity.notEnforced?.join(',') ?? '-'],
       ['models', models?.join(',') ?? 'all'],
     ],
     width,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { KeyChange, KeyDetails, KeyRecord, NewKey } from '../../books/core/administration.ts';
+import type { KeyDetails, KeyRecord, NewKey } from '../../books/core/administration.ts';
 import { Refusal } from '../../books/core/operator-refusals.ts';
 import { shownKey } from '../../books/core/shown.ts';
 import { keyFields, type KeyStatus } from '../../core/account.ts';
@@ -7,7 +7,7 @@ import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
-import { withChanges, withFields, withoutAbsent } from './field-options.ts';
+import { changesFrom, withChanges, withFields } from './field-options.ts';
 import { absent, modelsOption, momentOption, optionOr } from './option-values.ts';
 import { momentText, type TableWidth, textTable, wide } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
@@ -84,10 +84,8 @@ export function keyCommand(program: Command): void {
       'change how many requests a key may make, and how many tokens it may use; what is not given stays as it is',
     )
     .argument('<id>', 'id of the key');
-  accountsCommand<Pick<KeyChange, 'rate' | 'burst' | 'tokensPerMinute' | 'notEnforced'>>(
-    withChanges(limits, keyFields),
-    'refuse',
-    async (accounts, options, [id = '']) => answer(await accounts.changeKey(id, withoutAbsent(options), byOperator())),
+  accountsCommand(withChanges(limits, keyFields), 'refuse', async (accounts, options, [id = '']) =>
+    answer(await accounts.changeKey(id, changesFrom(keyFields, options), byOperator())),
   );
 
   const update = group

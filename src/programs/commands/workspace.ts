@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { Refusal, refusal } from '../../books/core/operator-refusals.ts';
 import { type AccountStatus, type Workspace, workspaceFields } from '../../core/account.ts';
-import type { NewWorkspace, WorkspaceSettings } from '../../books/core/administration.ts';
+import type { NewWorkspace } from '../../books/core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownWorkspace } from '../../books/core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
-import { withChanges, withFields, withoutAbsent } from './field-options.ts';
+import { changesFrom, withChanges, withFields } from './field-options.ts';
 import { creditOption, usdOption } from './option-values.ts';
 import { tagBudgetCommand } from './tag-budget.ts';
 import { textTable } from './tables.ts';
@@ -62,11 +62,8 @@ export function workspaceCommand(program: Command): void {
       'change how many requests of a workspace may be in flight, how many tokens it may use, how far it may owe, and its labels',
     )
     .argument('<workspace>', 'name or id');
-  accountsCommand<WorkspaceSettings>(
-    withChanges(limits, workspaceFields),
-    'refuse',
-    async (accounts, options, [workspace = '']) =>
-      answer(await accounts.changeWorkspace(workspace, withoutAbsent(options), byOperator())),
+  accountsCommand(withChanges(limits, workspaceFields), 'refuse', async (accounts, options, [workspace = '']) =>
+    answer(await accounts.changeWorkspace(workspace, changesFrom(workspaceFields, options), byOperator())),
   );
 
   thresholdsCommand(
