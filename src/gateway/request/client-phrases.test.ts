@@ -51,6 +51,13 @@ async function refusedBy(by: LimitName): Promise<Failure> {
   return refused.then(() => expect.unreachable(), asFailure);
 }
 
+it('no client takes a limit in tokens for a prompt that does not fit', async () => {
+  const { message } = await refusedBy('tokens');
+  expect(message).toContain('tokens a minute');
+  for (const pattern of Object.values(lookFor['overflow'] ?? {})) expect(message).not.toMatch(pattern);
+  for (const pattern of Object.values(lookFor['rate'] ?? {})) expect(message).toMatch(pattern);
+});
+
 /** The refusal of a service with as many requests under way as it can serve. */
 function shedNow(): Failure {
   const idle = { eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, filesShare: 0, medianWaitMs: 0, queuedForMs: 0 };
