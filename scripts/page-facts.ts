@@ -141,8 +141,10 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
 
   'alert.thresholds': defaultThresholds,
   'alert.most-thresholds': listBounds.maxThresholds,
+  'events.batch': from('books/outbox/next-messages.ts', 'maxEvents'),
+  'events.late': thresholds.lagMs / 60_000,
   'webhook.timeout': from('gateway/egress/send-webhook.ts', 'webhookTimeoutMs', second),
-  'webhook.first-pause': from('core/alert.ts', 'firstPauseMs', second),
+  'webhook.first-pause': from('core/event-delivery.ts', 'firstPauseMs', second),
 
   'refusals.rows': from('books/databases/upkeep.ts', 'maxRefusalRows'),
   'refusals.rows-in-minute': from('books/store/refusal-counter.ts', 'maxRowsInMinute'),

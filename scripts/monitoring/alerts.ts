@@ -184,10 +184,11 @@ export const alerts: readonly Alert[] = [
     summary: '{{ $labels.instance }} lost records of its log because they could not be written.',
   },
   {
-    name: 'WeirWebhooksWait',
-    expr: 'max by (namespace) (weir_webhooks_waiting) > 0',
-    ...{ for: '30m', severity: 'ticket' },
-    summary: 'The receiver has not accepted {{ $value }} webhooks about budgets and balances.',
+    name: 'WeirEventsLate',
+    expr: 'max by (namespace, subscription) (weir_events_lag_seconds) > THRESHOLD',
+    threshold: thresholds.lagMs / 1000,
+    ...{ for: '20m', severity: 'ticket' },
+    summary: 'The receiver of {{ $labels.subscription }} is {{ $value | humanizeDuration }} behind.',
   },
   {
     name: 'WeirBudgetNearlySpent',

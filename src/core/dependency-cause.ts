@@ -11,6 +11,7 @@ export const dependencies = {
   database: 'WEIR_DATABASE_URL',
   valkey: 'WEIR_VALKEY_URL',
   webhook: 'WEIR_WEBHOOK_URL',
+  events: 'WEIR_EVENTS_URL',
   'web-search': 'WEIR_WEB_SEARCH',
   tracing: 'OTEL_EXPORTER_OTLP_ENDPOINT',
   'identity-provider': 'WEIR_OIDC_ISSUER',

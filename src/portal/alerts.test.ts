@@ -17,7 +17,7 @@ it('a workspace has alerts at its thresholds, which an admin sets', async () => 
     .set({ balance: (workspace.balance * 8n) / 10n })
     .where('id', '=', workspace.id)
     .execute();
-  expect(await recordReached(queries, { deliver: false }, sampleNow)).toBe(1);
+  expect(await recordReached(queries, sampleNow)).toBe(1);
   const { body } = await call(server, { url: `${acme}/alerts` });
   expect(body).toMatchObject({
     thresholds: [10, 90],
@@ -42,7 +42,7 @@ it('the budget of a tag has alerts at its thresholds, which are set with it', as
     body: { error: { field: expect.stringMatching(/thresholds/) } },
   });
   await settle([sampleOutcome({ ...ids, tags: tag, cost: parseUsd('1.5') ?? 0n, startedAt: sampleNow })]);
-  await recordReached(queries, { deliver: false }, sampleNow);
+  await recordReached(queries, sampleNow);
   const { body } = await call(server, { url: `${acme}/alerts` });
   expect(body).toMatchObject({
     data: expect.arrayContaining([

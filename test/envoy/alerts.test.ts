@@ -29,7 +29,7 @@ let prometheus: TestPrometheus;
 let engine: ProgrammableEngine;
 
 beforeAll(async () => {
-  prometheus = await startPrometheus();
+  prometheus = await startPrometheus({ WeirEventsLate: 5 });
   engine = await startProgrammableEngine({ behaviour: { reasoning: 'never' } });
 }, prometheusBuildMs);
 /** Closes what a test has opened, the last one first. */
@@ -270,7 +270,7 @@ test('money that runs out, and a receiver that does not accept', async () => {
   const url = /^portal:\s+(\S+)$/m.exec(gateway.stdout())?.[1] ?? '';
   prometheus.scrapePortal('money', { url, token: account['token'] ?? '' });
   await expectScraped('money', [gateway.opsUrl]);
-  await expectFiring('money', ['WeirBudgetNearlySpent', 'WeirBalanceRunsOut', 'WeirWebhooksWait'], () =>
+  await expectFiring('money', ['WeirBudgetNearlySpent', 'WeirBalanceRunsOut', 'WeirEventsLate'], () =>
     demo({ ...gateway, key }),
   );
 });

@@ -135,6 +135,7 @@ const matrix: Readonly<Record<string, object>> = {
     ...{ replicas: 2, ...stores },
     webSearch: { provider: 'brave', existingSecret: { name: 'brave' }, sealSecret: { name: 'seal' } },
   },
+  events: { events: { url: 'https://x.example.com/e', types: ['dev.weir.credit'], existingSecret: { name: 'e' } } },
   webhooks: { webhook: { url: 'https://hooks.example.com/weir', existingSecret: { name: 'hooks' } } },
   'the responses surface': { responses: { enabled: true } },
   identities: { identities: { enabled: true, trustedHeader: 'x-jwt-payload' }, edge: { trustedHops: 1 } },
@@ -318,6 +319,7 @@ const refused: readonly (readonly [object, string])[] = [
     'webSearch.sealSecret.name: responses.enabled, with pods that share accounts, needs the keys',
   ],
   [{ webhook: { url: 'https://hooks.example.com' } }, 'webhook.existingSecret.name: expected the Secret'],
+  [{ events: { url: 'https://hooks.example.com' } }, 'events.existingSecret.name: expected the Secret'],
   [{ ingress: { enabled: true } }, 'ingress.host: expected the name that callers use'],
   [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs: expected at least one Gateway'],
   [
@@ -692,6 +694,16 @@ describe('the workload', () => {
     expect(told.get('WEIR_WEBHOOK_SECRET_FILE')).toBe('/etc/weir/webhook/secret');
     const mounts = spec.containers[0]?.volumeMounts?.map(({ mountPath }) => mountPath);
     expect(mounts).toContain('/etc/weir/webhook');
+  });
+
+  test('knows the receiver of events, and the file of their secret', async () => {
+    const { spec } = podOf(objectsIn(await template(matrix.events)));
+    const told = new Map(spec.containers[0]?.env?.map(({ name, value }) => [name, value]));
+    expect(told.get('WEIR_EVENTS_URL')).toBe('https://x.example.com/e');
+    expect(told.get('WEIR_EVENTS_SECRET_FILE')).toBe('/etc/weir/events/secret');
+    expect(told.get('WEIR_EVENTS_TYPES')).toBe('dev.weir.credit');
+    expect(told.get('WEIR_EVENTS_MAX_WAITING')).toBe('5000000');
+    expect(spec.containers[0]?.volumeMounts?.map(({ mountPath }) => mountPath)).toContain('/etc/weir/events');
   });
 
   test('gets no variables of Services, nor does any other pod of the chart', async () => {

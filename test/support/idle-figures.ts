@@ -38,7 +38,12 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
       ]),
     problems: () => [],
     demands: () => [],
-    webhooks: () => ({ delivered: 0, failed: 0, failedTries: 0, waiting: 0 }),
+    events: () => [
+      {
+        ...{ name: 'events', delivered: 0, failedTries: 0, waiting: 0, rows: 0, dropped: 0 },
+        ...{ lagMs: 0, droppedSince: undefined },
+      },
+    ],
     ...changes,
   };
 }

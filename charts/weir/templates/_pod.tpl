@@ -240,6 +240,14 @@ spec:
         - {name: WEIR_WEBHOOK_URL, value: {{ .url | quote }}}
         - {name: WEIR_WEBHOOK_SECRET_FILE, value: /etc/weir/webhook/secret}
         {{- end }}{{ end }}
+        {{- with .Values.events }}{{ if .url }}
+        - {name: WEIR_EVENTS_URL, value: {{ .url | quote }}}
+        - {name: WEIR_EVENTS_SECRET_FILE, value: /etc/weir/events/secret}
+        {{- with .types }}
+        - {name: WEIR_EVENTS_TYPES, value: {{ join "," . | quote }}}
+        {{- end }}
+        - {name: WEIR_EVENTS_MAX_WAITING, value: {{ .maxWaiting | int64 | quote }}}
+        {{- end }}{{ end }}
         {{- if include "weir.hasTokenizers" . }}
         - {name: WEIR_TOKENIZERS, value: /tokenizers}
         {{- end }}
@@ -318,6 +326,9 @@ spec:
         {{- with .Values.webhook }}{{ if .url }}
         - {name: webhook-secret, mountPath: /etc/weir/webhook, readOnly: true}
         {{- end }}{{ end }}
+        {{- with .Values.events }}{{ if .url }}
+        - {name: events-secret, mountPath: /etc/weir/events, readOnly: true}
+        {{- end }}{{ end }}
         {{- with .Values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -352,6 +363,12 @@ spec:
     - name: webhook-secret
       secret:
         secretName: {{ required "webhook.existingSecret.name: expected the Secret that signs webhooks." .existingSecret.name }}
+        items: [{key: {{ .existingSecret.key | quote }}, path: secret}]
+    {{- end }}{{ end }}
+    {{- with .Values.events }}{{ if .url }}
+    - name: events-secret
+      secret:
+        secretName: {{ required "events.existingSecret.name: expected the Secret that signs events." .existingSecret.name }}
         items: [{key: {{ .existingSecret.key | quote }}, path: secret}]
     {{- end }}{{ end }}
     {{- with .Values.tokenizers.volume }}

@@ -1,11 +1,13 @@
 // @suite both-databases
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { parseUsd } from '../../core/money.ts';
 import { listBounds } from '../../core/limits.ts';
-import { claimAlert, countWaiting } from './alert-deliveries.ts';
+import type { Schema } from '../databases/schema.ts';
+import { endMessages, keepSubscriptions, waitingEvents } from '../outbox/subscriptions.ts';
+import { nextMessages } from '../outbox/next-messages.ts';
 import { listAlerts, recordReached } from './alerts.ts';
 import { listAudit } from './audit.ts';
 import { changeKey } from './change-keys.ts';
@@ -17,7 +19,16 @@ import { setTagBudget } from './tag-budgets.ts';
 import { createWorkspace, changeWorkspace } from './workspaces.ts';
 
 const dayMs = 86_400_000;
-const deliver = { deliver: true };
+const subscription = 'alerts';
+
+/** The webhooks that are due, which are then no longer. */
+async function claimed(queries: Kysely<Schema>, now: number) {
+  const messages = await nextMessages(queries, { subscription, holder: 'test', leaseMs: 1000 }, now);
+  await endMessages(queries, { subscription, holder: 'test', accepted: messages, failed: undefined }, now);
+  return messages;
+}
+const countWaiting = async (queries: Kysely<Schema>, now: number): Promise<number> =>
+  (await waitingEvents(queries, { name: subscription, maxWaiting: 1e6 }, now)).waiting;
 
 function usd(text: string): bigint {
   const amount = parseUsd(text);
@@ -29,6 +40,7 @@ function usd(text: string): bigint {
 async function sample() {
   const made = await sampleDatabase('10');
   const { queries, ids, key, settle } = made;
+  await keepSubscriptions(queries, [{ name: subscription, kinds: ['message'] }], sampleNow);
   await changeKey(queries, key.id, { budget: { limit: usd('4'), period: 'day' } }, sampleAuthor);
   let requests = 0;
   return {
@@ -37,7 +49,7 @@ async function sample() {
       requests += 1;
       await settle([sampleOutcome({ ...ids, requestId: `req-${requests}`, cost: usd(cost), startedAt, tags })]);
     },
-    look: (now = sampleNow + 60_000) => recordReached(queries, deliver, now),
+    look: (now = sampleNow + 60_000) => recordReached(queries, now),
     /** Which thresholds were reached, in any order of one look. */
     reached: async () =>
       (await listAlerts(queries, ids.workspaceId, 99)).map(({ kind, percent }) => `${kind} ${percent}`).toSorted(),
@@ -63,9 +75,9 @@ describe('a threshold', () => {
       before: undefined,
       after: { percent: 50, used: '2', limit: '4', alert: alert?.id },
     });
-    const claimed = await claimAlert(queries, { leaseMs: 1000 }, sampleNow + 60_000);
-    expect(claimed).toMatchObject({ id: alert?.id, tries: 1 });
-    expect(JSON.parse(claimed?.body ?? '')).toEqual({
+    const [message] = await claimed(queries, sampleNow + 60_000);
+    expect(message).toMatchObject({ id: alert?.id });
+    expect(JSON.parse(message?.body ?? '')).toEqual({
       type: 'budget.threshold_reached',
       timestamp: '2026-07-01T00:01:00.000Z',
       data: {
@@ -103,9 +115,10 @@ describe('a threshold', () => {
   it('is without a message where no webhook is set', async () => {
     const { queries, ids, spend } = await sample();
     await spend('2');
-    await recordReached(queries, { deliver: false }, sampleNow + 60_000);
+    await keepSubscriptions(queries, [], sampleNow + dayMs);
+    await recordReached(queries, sampleNow + 60_000);
     expect(await listAlerts(queries, ids.workspaceId, 9)).toMatchObject([{ delivery: 'none' }]);
-    expect(await claimAlert(queries, { leaseMs: 1000 }, sampleNow + dayMs)).toBeUndefined();
+    expect(await claimed(queries, sampleNow + dayMs)).toEqual([]);
   });
 });
 
@@ -215,8 +228,8 @@ describe('the thresholds of the budget of a tag', () => {
       objectId: ids.workspaceId,
       after: { tag, percent: 50, used: '2', limit: '4', alert: alert?.id },
     });
-    const claimed = await claimAlert(queries, { leaseMs: 1000 }, sampleNow + 60_000);
-    expect(JSON.parse(claimed?.body ?? '')).toEqual({
+    const [message] = await claimed(queries, sampleNow + 60_000);
+    expect(JSON.parse(message?.body ?? '')).toEqual({
       type: 'tag.threshold_reached',
       timestamp: '2026-07-01T00:01:00.000Z',
       data: {
@@ -320,12 +333,14 @@ describe('the thresholds of a balance', () => {
 
 describe('the messages of a workspace', () => {
   const hourMs = 3_600_000;
+  const collectedAt = hourMs + 60_000;
   const max = listBounds.maxAlertMessages;
   const percents = Array.from({ length: 10 }, (_, index) => index + 1);
 
   /** Keys that reach ten thresholds each, and cost nearly nothing. */
   async function manyThresholds(keys: number) {
     const made = await sampleDatabase('10');
+    await keepSubscriptions(made.queries, [{ name: subscription, kinds: ['message'] }], sampleNow);
     const { queries, settle, workspace } = made;
     await setWorkspaceThresholds(queries, 'acme', [], sampleAuthor);
     for (let index = 0; index < keys; index += 1) {
@@ -341,26 +356,18 @@ describe('the messages of a workspace', () => {
     return made;
   }
 
-  async function claimed(queries: Parameters<typeof claimAlert>[0], now: number): Promise<readonly string[]> {
-    const types: string[] = [];
-    for (;;) {
-      const alert = await claimAlert(queries, { leaseMs: hourMs }, now);
-      if (alert === undefined) return types;
-      types.push(alert.body);
-    }
-  }
-
   it('are bounded in a day: further alerts are counted in one message for each hour', async () => {
     const { queries, workspace } = await manyThresholds(4);
-    expect(await recordReached(queries, deliver, sampleNow)).toBe(40);
+    expect(await recordReached(queries, sampleNow)).toBe(40);
     // Every alert is recorded, and none but the bound waits for the receiver.
     const alerts = await listAlerts(queries, workspace.id, 99);
     expect(alerts).toHaveLength(40);
     expect(alerts.filter(({ delivery }) => delivery === 'waiting')).toHaveLength(max);
-    expect(await countWaiting(queries)).toBe(max);
-    expect(await claimed(queries, sampleNow + hourMs - 1)).toHaveLength(max);
-    const collected = await claimed(queries, sampleNow + hourMs);
-    expect(collected.map((body) => JSON.parse(body))).toEqual([
+    expect(await countWaiting(queries, sampleNow)).toBe(max);
+    expect(await claimed(queries, sampleNow + hourMs)).toHaveLength(max);
+    expect(await countWaiting(queries, sampleNow + collectedAt)).toBe(1);
+    const collected = await claimed(queries, sampleNow + collectedAt);
+    expect(collected.map(({ body }) => JSON.parse(body))).toEqual([
       {
         type: 'alerts.collected',
         timestamp: '2026-07-01T01:00:00.000Z',
@@ -370,7 +377,6 @@ describe('the messages of a workspace', () => {
         },
       },
     ]);
-    expect(await countWaiting(queries)).toBe(max + 1);
   });
 
   it.each([
@@ -378,8 +384,11 @@ describe('the messages of a workspace', () => {
     ['of one key more are the bound and a collected one', 3],
   ])('%s', async (_, keys) => {
     const { queries } = await manyThresholds(keys);
-    await recordReached(queries, deliver, sampleNow);
-    const sent = [...(await claimed(queries, sampleNow + hourMs - 1)), ...(await claimed(queries, sampleNow + hourMs))];
+    await recordReached(queries, sampleNow);
+    const sent = [
+      ...(await claimed(queries, sampleNow + hourMs)),
+      ...(await claimed(queries, sampleNow + collectedAt)),
+    ];
     expect(sent).toHaveLength(Math.min(keys * 10, max) + (keys * 10 > max ? 1 : 0));
   });
 
@@ -389,34 +398,36 @@ describe('the messages of a workspace', () => {
   ])('are not used up by those of a clock that was %s ahead', async (_, aheadMs) => {
     const { queries, workspace } = await manyThresholds(2);
     await queries.updateTable('keys').set({ budget_period: 'total' }).execute();
-    expect(await recordReached(queries, deliver, sampleNow + aheadMs)).toBe(max);
+    expect(await recordReached(queries, sampleNow + aheadMs)).toBe(max);
     await setWorkspaceThresholds(queries, 'acme', [1], sampleAuthor);
     await queries.updateTable('workspaces').set({ balance: 0n }).execute();
-    await recordReached(queries, deliver, sampleNow);
+    await recordReached(queries, sampleNow);
     const alerts = await listAlerts(queries, workspace.id, 99);
     expect(alerts.find(({ kind }) => kind === 'balance')).toMatchObject({ delivery: 'waiting' });
   });
 
   it('are collected again when the clock is set back into an hour whose message was sent', async () => {
     const { queries, settle, key, ids } = await manyThresholds(3);
-    await recordReached(queries, deliver, sampleNow + hourMs - 1);
-    await claimed(queries, sampleNow + hourMs);
+    await recordReached(queries, sampleNow + hourMs - 1);
+    await claimed(queries, sampleNow + collectedAt);
     await changeKey(queries, key.id, { budget: { limit: 100n, period: 'total' } }, sampleAuthor);
     await settle([sampleOutcome({ ...ids, requestId: 'late', cost: 100n, startedAt: sampleNow })]);
-    expect(await recordReached(queries, deliver, sampleNow + hourMs - 2)).toBeGreaterThan(0);
-    expect(await recordReached(queries, deliver, sampleNow + hourMs - 1)).toBe(0);
-    const again = await claimed(queries, sampleNow + hourMs + 1);
-    expect(again.map((body) => JSON.parse(body))).toMatchObject([{ type: 'alerts.collected', data: { alerts: 3 } }]);
+    expect(await recordReached(queries, sampleNow + hourMs - 2)).toBeGreaterThan(0);
+    expect(await recordReached(queries, sampleNow + hourMs - 1)).toBe(0);
+    const again = await claimed(queries, sampleNow + collectedAt + 1);
+    expect(again.map(({ body }) => JSON.parse(body))).toMatchObject([
+      { type: 'alerts.collected', data: { alerts: 3 } },
+    ]);
   });
 
   it('of another workspace are not bounded by them', async () => {
     const { queries, settle } = await manyThresholds(3);
     const other = await createWorkspace(queries, { name: 'other', credit: 100n, maxInFlight: 1 }, sampleAuthor);
     const { key } = await createKey(queries, { workspace: 'other', rate: 1, burst: 1 }, sampleAuthor);
-    await recordReached(queries, deliver, sampleNow);
+    await recordReached(queries, sampleNow);
     const ids = { workspaceId: other.id, keyId: key.id, requestId: 'other' };
     await settle([sampleOutcome({ ...ids, cost: 60n, startedAt: sampleNow })]);
-    await recordReached(queries, deliver, sampleNow);
+    await recordReached(queries, sampleNow);
     expect(await listAlerts(queries, other.id, 9)).toMatchObject([{ percent: 50, delivery: 'waiting' }]);
   });
 });

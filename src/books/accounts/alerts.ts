@@ -4,21 +4,19 @@ import type { AuditAction } from '../core/administration.ts';
 import { type AlertRecord, defaultThresholds, reachedThresholds } from '../../core/alert.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { Schema } from '../databases/schema.ts';
+import { noteEvent } from '../outbox/note-events.ts';
 import { allowancesInUse, type UsedAllowance } from './allowances.ts';
 import { recordChange } from './audit.ts';
 import { collectAlert, collectedPercent, hasOwnMessage } from './collected-alerts.ts';
 import { ownThresholds } from './thresholds.ts';
 
 /**
- * Records each threshold that was reached since the last look, once, with its entry in the audit trail and the webhook
- * that is to be sent, in one transaction for each. Beyond `maxAlertMessages` of a workspace, webhooks are collected. Several processes may look at the same time: the unique key of the
- * table lets one of them record a threshold. Returns how many this call has recorded.
+ * Records each threshold that was reached since the last look, once, with its entry in the audit trail, its event and the
+ * webhook that is to be sent, in one transaction for each. Beyond `maxAlertMessages` of a workspace, webhooks are
+ * collected. Several processes may look at the same time: the unique key of the table lets one of them record a threshold.
+ * Returns how many this call has recorded.
  */
-export async function recordReached(
-  queries: Kysely<Schema>,
-  { deliver }: { /** Whether a webhook is set. */ readonly deliver: boolean },
-  now: number,
-): Promise<number> {
+export async function recordReached(queries: Kysely<Schema>, now: number): Promise<number> {
   const usages = await allowancesInUse(queries, now);
   const own = await ownThresholds(queries);
   const reached = usages.flatMap((usage) => {
@@ -33,11 +31,22 @@ export async function recordReached(
   const known = await recorded(queries, [
     ...new Set(reached.flatMap(({ kind, period }) => (kind === 'balance' ? [] : period))),
   ]);
+  const deliver = await sendsWebhooks(queries);
   let count = 0;
   for (const threshold of reached) {
     if (!known.has(nameOf(threshold)) && (await record(queries, threshold, { deliver, now }))) count += 1;
   }
   return count;
+}
+
+/** Whether a service has a receiver of webhooks. */
+async function sendsWebhooks(queries: Kysely<Schema>): Promise<boolean> {
+  const row = await queries
+    .selectFrom('event_subscriptions')
+    .select('name')
+    .where('name', '=', 'alerts')
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 function nameOf({
@@ -95,11 +104,12 @@ async function record(
         state: isAlone ? 'waiting' : 'none',
         tries: 0n,
         next_try_at: BigInt(now),
-        problem: null,
       })
       .onConflict((conflict) => conflict.columns(['period', 'object_id', 'percent']).doNothing())
       .executeTakeFirst();
     if (inserted !== 1n) return false;
+    await noteEvent(transaction, { kind: 'alert', ref: id, at: now });
+    if (isAlone) await noteEvent(transaction, { kind: 'message', ref: id, at: now });
     if (deliver && !isAlone) await collectAlert(transaction, threshold, now);
     const audited = kind === 'tag' ? workspaceId : objectId;
     const after = { ...(kind === 'tag' && { tag: threshold.tag }), percent, used, limit, alert: id };

@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { AuditedChange, AuditedObject, AuditEntry, AuditFilter, Authorship } from '../core/administration.ts';
 import type { Schema } from '../databases/schema.ts';
+import { noteEvent } from '../outbox/note-events.ts';
 
 /**
  * Writes a change into the audit trail, in the transaction of the change, so that neither is kept without the other.
@@ -13,7 +14,7 @@ export async function recordChange(
 ): Promise<void> {
   const [was, is] = [before === undefined ? null : JSON.stringify(before), JSON.stringify(after)];
   if (was === is) return;
-  await transaction
+  const { id } = await transaction
     .insertInto('audit')
     .values({
       at: BigInt(now),
@@ -25,13 +26,15 @@ export async function recordChange(
       before: was,
       after: is,
     })
-    .execute();
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  await noteEvent(transaction, { kind: 'audit', ref: String(id), at: now });
 }
 
 /** The newest changes first, at most `limit` of them. */
 export async function listAudit(
   queries: Kysely<Schema>,
-  { workspaceId, actorName, action, objectId, since, until, before }: AuditFilter,
+  { ids, workspaceId, actorName, action, objectId, since, until, before }: AuditFilter,
   limit: number,
 ): Promise<readonly AuditEntry[]> {
   let query = queries
@@ -41,6 +44,7 @@ export async function listAudit(
     .select('workspaces.name as workspace_name')
     .orderBy('audit.id', 'desc')
     .limit(limit);
+  if (ids !== undefined) query = query.where('audit.id', 'in', ids.map(BigInt));
   if (workspaceId !== undefined) query = query.where('audit.workspace_id', '=', workspaceId);
   if (actorName !== undefined) query = query.where('audit.actor_name', '=', actorName);
   if (action !== undefined) query = query.where('audit.action', '=', action);

@@ -3,11 +3,13 @@ import type { Transaction } from 'kysely';
 import { listBounds } from '../../core/limits.ts';
 import type { Schema } from '../databases/schema.ts';
 import { dayStart } from '../core/budget-period.ts';
+import { noteEvent } from '../outbox/note-events.ts';
 
 // A person can make keys and thresholds at no cost. So a workspace has a bound of messages for single alerts in a UTC day,
 // and those beyond it are in one message for each hour.
 
-const hourMs = 3_600_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
 /** The row of a collected message is no alert: its percentage is 0, which no threshold can be. */
@@ -34,7 +36,7 @@ export async function hasOwnMessage(
 }
 
 /**
- * Counts an alert in the message that is sent when this hour is over. If that message was sent already, because the
+ * Counts an alert in the message that is sent a minute after this hour is over. If that message was sent already, because the
  * clock was set back, the hour gets another one.
  */
 export async function collectAlert(
@@ -64,15 +66,17 @@ async function collectIn(
     .values({
       ...{ id: `alert_${randomBytes(12).toString('hex')}`, object_id: workspaceId, workspace_id: workspaceId },
       ...{ period, percent: collectedPercent, used: '0', allowance: '', tag: null },
-      ...{ at: BigInt(now), body: '', state: 'waiting', tries: 0n, next_try_at: BigInt(since + hourMs), problem: null },
+      ...{ at: BigInt(now), body: '', state: 'waiting', tries: 0n, next_try_at: BigInt(since + hourMs) },
     })
     // Locks the row, so that replicas count one after the other.
     .onConflict((conflict) =>
       conflict.columns(['period', 'object_id', 'percent']).doUpdateSet({ percent: collectedPercent }),
     )
-    .returning(['id', 'used', 'tries'])
+    .returning(['id', 'used', 'state'])
     .executeTakeFirstOrThrow();
-  if (row.tries > 0n) return false;
+  if (row.state !== 'waiting') return false;
+  // Replicas whose clocks differ by less than a minute still count in it.
+  if (row.used === '0') await noteEvent(transaction, { kind: 'message', ref: row.id, at: since + hourMs + minuteMs });
   const alerts = Number(row.used) + 1;
   const body = JSON.stringify({
     type: 'alerts.collected',

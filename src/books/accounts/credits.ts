@@ -115,6 +115,15 @@ export async function findCredit(
   return { workspaceId: row.workspace_id, credit: creditOf(row) };
 }
 
+/** Credits by their ids, with the ids of their workspaces, in any order. */
+export async function findCredits(
+  queries: Kysely<Schema>,
+  ids: readonly string[],
+): Promise<readonly { readonly workspaceId: string; readonly credit: CreditRecord }[]> {
+  const rows = await queries.selectFrom('credits').selectAll().where('id', 'in', ids).execute();
+  return rows.map((row) => ({ workspaceId: row.workspace_id, credit: creditOf(row) }));
+}
+
 /** The credits and corrections of a workspace, newest first. */
 export async function pageOfCredits(
   queries: Kysely<Schema>,

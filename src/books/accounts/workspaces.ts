@@ -22,6 +22,7 @@ import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import { recordChange } from './audit.ts';
 import { refuseDeclared } from './declarations.ts';
 import type { Schema } from '../databases/schema.ts';
+import { noteEvent } from '../outbox/note-events.ts';
 import { randomBytes } from 'node:crypto';
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -248,6 +249,7 @@ export async function insertCredit(
       idempotency_key: idempotencyKey ?? null,
     })
     .execute();
+  await noteEvent(transaction, { kind: amount < 0n ? 'correction' : 'credit', ref: made.id, at: where.now });
   return made;
 }
 

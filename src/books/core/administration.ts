@@ -75,6 +75,8 @@ export interface AuditEntry extends AuditedChange {
 }
 
 export interface AuditFilter {
+  /** Only these entries. */
+  readonly ids?: readonly number[] | undefined;
   readonly workspaceId?: string | undefined;
   /** Name of the author. */
   readonly actorName?: string | undefined;

@@ -153,6 +153,10 @@ const ofCommands = ofCommandLine({
     'statements.md#focus',
     'FOCUS rows count whole days: expected UTC days for --since and --until.',
   ],
+  no_subscription: [
+    'events.md#switch-it-on',
+    'No service sends events: set WEIR_EVENTS_URL for the services, then repeat the command.',
+  ],
   times_reversed: ['accounts.md#export', '--since must be before --until.'],
   file_exists: [copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
   file_not_written: ['accounts.md#export', '{file} (--out) could not be written: {reason}'],

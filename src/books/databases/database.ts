@@ -6,6 +6,7 @@ import { refusal } from '../core/operator-refusals.ts';
 import { urlPerHost } from './postgres-hosts.ts';
 import type { Schema, SpendingTable } from './schema.ts';
 import type { LedgerEntry } from '../ledger/stored-request.ts';
+import type { NotedRequests } from '../outbox/note-events.ts';
 import type { UsageSums, UsageTable } from '../ledger/usage-rollup.ts';
 
 /** Where the accounts and the ledger are. */
@@ -172,8 +173,16 @@ export interface LedgerWrites {
     connection: DatabaseConnection,
     costs: readonly WorkspaceCost[],
   ) => Promise<readonly { readonly id: string; readonly balance: Money }[]>;
-  /** Adds to the spending of keys by day. */
-  readonly addSpending: (connection: DatabaseConnection, spending: readonly SpendingTable[]) => Promise<void>;
+  /**
+   * Adds to the spending of keys by day, and notes the requests in the outbox for each subscription that wants them, in the
+   * same statement where a statement is a round trip. The workspaces are locked by now, so the rows of the outbox are in
+   * the order in which the settlements of a workspace are committed.
+   */
+  readonly addSpending: (
+    connection: DatabaseConnection,
+    spending: readonly SpendingTable[],
+    noted: { readonly rows: readonly NotedRequests[]; /** When they were settled. */ readonly at: number },
+  ) => Promise<void>;
   /** Adds to a table of rollups. The rows are in the order of its primary key. */
   readonly addUsage: (connection: DatabaseConnection, table: UsageTable, usage: readonly UsageSums[]) => Promise<void>;
 }

@@ -5,6 +5,7 @@ import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations, addOverrides } from './declaration-tables.ts';
 import { addIdentities } from './identity-tables.ts';
 import { addFailures, addRefusals, addStatements, addTags, createLedger } from './ledger-tables.ts';
+import { addOutbox } from './outbox-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
 
@@ -92,6 +93,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0014-identities': { up: (database) => addIdentities(database, amountBound) },
   '0015-statements': { up: addStatements },
   '0016-tokens-a-minute': { up: addTokensPerMinute },
+  '0017-outbox': { up: addOutbox },
 };
 
 /** Adds limits in tokens a minute, and which limits only count. */

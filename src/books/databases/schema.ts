@@ -1,5 +1,6 @@
 import type { KeyFields, KeyStatus, tagBudgetFields, WorkspaceFields } from '../../core/account.ts';
 import type { DeliveryState } from '../../core/alert.ts';
+import type { OutboxKind, SubscriptionName } from '../../core/event-delivery.ts';
 import type { AccountKind } from '../core/declared-account.ts';
 import type { identityLimits } from '../../core/identity.ts';
 import type { memberFields } from '../core/membership.ts';
@@ -28,6 +29,8 @@ export interface Schema {
   readonly audit: AuditTable;
   readonly thresholds: ThresholdTable;
   readonly alerts: AlertTable;
+  readonly event_subscriptions: EventSubscriptionTable;
+  readonly outbox: OutboxTable;
   readonly sessions: SessionTable;
   readonly members: MemberTable;
   readonly service_accounts: ServiceAccountTable;
@@ -146,10 +149,37 @@ interface AlertTable {
   /** The body of the webhook. */
   readonly body: string;
   readonly state: DeliveryState;
+  /** Of versions without the outbox, like the next one: 0 and `at`. */
   readonly tries: bigint;
   readonly next_try_at: bigint;
-  /** Why the last try failed. */
-  readonly problem: string | null;
+}
+
+/** A receiver of events, and the process that sends to it: see `nextMessages`. */
+interface EventSubscriptionTable {
+  readonly name: SubscriptionName;
+  /** With a comma between them. */
+  readonly kinds: string;
+  readonly holder: string | null;
+  readonly held_until: bigint;
+  /** When a service last wanted it. */
+  readonly confirmed_at: bigint;
+  readonly dropped: bigint;
+  readonly dropped_since: bigint | null;
+}
+
+/** An event, or the settled requests of a batch, on its way to a subscription: see `note-events.ts`. */
+interface OutboxTable {
+  readonly seq: Generated<bigint>;
+  readonly subscription: SubscriptionName;
+  readonly kind: OutboxKind;
+  /** Ids with commas; of a replay, JSON. */
+  readonly refs: string;
+  readonly events: bigint;
+  /** When it may be sent first. */
+  readonly at: bigint;
+  /** When it may be sent again. */
+  readonly retry_at: bigint;
+  readonly tries: bigint;
 }
 
 /** Who is signed in to the portal: see `Session`. `workspaces` has ids with roles, `ws_1:owner,ws_2:viewer`. */

@@ -58,7 +58,7 @@ it('old alerts are deleted, except those of a period that goes on', async () => 
   await changeKey(queries, ids.keyId, { budget: { limit, period: 'total' } }, sampleAuthor);
   await setTagBudget(queries, 'acme', { tag: 'team=search', budget: { limit, period: 'month' } }, sampleAuthor);
   await spend('first', sampleNow);
-  await recordReached(queries, { deliver: false }, sampleNow);
+  await recordReached(queries, sampleNow);
   const kinds = async () => (await listAlerts(queries, ids.workspaceId, 99)).map(({ kind }) => kind).toSorted();
   expect(await kinds()).toEqual(['balance', 'budget', 'tag']);
   await keepUp(database, { now: () => sampleNow + 400 * day });
@@ -66,7 +66,7 @@ it('old alerts are deleted, except those of a period that goes on', async () => 
   const later = sampleNow + 400 * day + 1;
   await keepUp(database, { now: () => later });
   expect(await kinds()).toEqual(['balance', 'budget']);
-  expect(await recordReached(queries, { deliver: false }, later)).toBe(0);
+  expect(await recordReached(queries, later)).toBe(0);
   // The credit begins another period of the balance.
   await addCredit(queries, 'acme', { amount: limit, note: undefined }, sampleAuthor);
   await keepUp(database, { now: () => later });

@@ -6,7 +6,7 @@ import { cutPage, type LedgerFilter, type Page, type PageRequest } from '../core
 import { usageOfFilter } from './ledger-filter.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import { type PackedId, packId, startOf } from '../core/packed-id.ts';
-import { type RangeQuery, rangeOf, readRange } from './read-requests.ts';
+import { type RangeQuery, rangeOf, readIds, readRange } from './read-requests.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
 import type { Schema } from '../databases/schema.ts';
 import { periodMs } from './usage-rollup.ts';
@@ -52,9 +52,7 @@ export async function findRequest(queries: Kysely<Schema>, requestId: string): P
   for (const surface of surfaces) {
     const { id, isOwn } = packId(requestId, { surface, startedAt: 0 });
     if (!isOwn) continue;
-    const at = startOf(id);
-    const range = { filter: {}, from: at, to: at + 1, first: 'newest', limit: undefined } as const;
-    const rows = await readRange(queries, { ...range, after: undefined, only: id });
+    const rows = await readIds(queries, [id]);
     const found = rows.find((row) => row.requestId === requestId);
     if (found !== undefined) return found;
   }

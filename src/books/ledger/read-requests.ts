@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { LedgerFilter } from '../core/administration.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
-import { firstIdAt, type PackedId } from '../core/packed-id.ts';
+import { firstIdAt, type PackedId, startOf } from '../core/packed-id.ts';
 import type { Schema } from '../databases/schema.ts';
 import { idDigits, idValue } from '../databases/sql-dialect.ts';
 import { tagTexts } from './ledger-tags.ts';
@@ -36,8 +36,8 @@ export interface RangeQuery extends Range {
   readonly limit: number | undefined;
   /** Only rows with a lower id. With `newest`, these rows follow the given one. */
   readonly after?: PackedId | undefined;
-  /** Only the row of this id. */
-  readonly only?: PackedId | undefined;
+  /** Only the rows of these ids. */
+  readonly only?: readonly PackedId[] | undefined;
 }
 
 const directions = { newest: sql`desc`, oldest: sql`asc` } as const;
@@ -70,7 +70,7 @@ export async function readRange(
     );
   }
   if (after !== undefined) conditions.push(sql`requests.id < ${idValue(queries, after)}`);
-  if (only !== undefined) conditions.push(sql`requests.id = ${idValue(queries, only)}`);
+  if (only !== undefined) conditions.push(sql`requests.id in (${sql.join(only.map((id) => idValue(queries, id)))})`);
   const columns = requestColumns.map(({ name, type }) =>
     type === 'uuid' ? sql`${idDigits(queries, `requests.${name}`)} as ${sql.ref(name)}` : sql.ref(`requests.${name}`),
   );
@@ -94,6 +94,14 @@ export async function readRange(
       .toSorted()
       .join(',');
   return rows.map((row) => requestOf({ ...row, tag_texts: textOf(row.tags) }));
+}
+
+/** Reads the requests of some ids, as far as they are kept, in the order of their ids. */
+export async function readIds(queries: Kysely<Schema>, ids: readonly PackedId[]): Promise<readonly SettledRequest[]> {
+  if (ids.length === 0) return [];
+  const starts = ids.map(startOf);
+  const range = { from: Math.min(...starts), to: Math.max(...starts) + 1 };
+  return readRange(queries, { ...range, filter: {}, first: 'oldest', limit: undefined, only: ids });
 }
 
 function upTo(limit: number | undefined): RawBuilder<unknown> {

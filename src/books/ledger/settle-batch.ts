@@ -5,6 +5,7 @@ import type { SettledRequest } from '../../core/settled-request.ts';
 import { CommitInDoubt, type OpenDatabase } from '../databases/database.ts';
 import type { PackedId } from '../core/packed-id.ts';
 import type { SpendingTable } from '../databases/schema.ts';
+import { notedRequests } from '../outbox/note-events.ts';
 import type { LedgerEntry } from './stored-request.ts';
 import { type DependencyCause, knownCauseOf } from '../../core/dependency-cause.ts';
 import { messageOf } from '../../core/failure.ts';
@@ -46,8 +47,8 @@ export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepar
 const surelyKeptMs = 20 * 3_600_000;
 
 /**
- * Writes requests, adds them to the rollups and subtracts their costs from balances and budgets, in one transaction. If
- * the promise resolves, all of it is durable. If it rejects, nothing is kept; after `CommitInDoubt`, perhaps all of it.
+ * Writes requests, adds them to the rollups and to the outbox, and subtracts their costs from balances and budgets, in one
+ * transaction. If the promise resolves, all of it is durable. If it rejects, nothing is kept; after `CommitInDoubt`, perhaps all of it.
  * A request whose id is in the ledger already changes nothing and costs nothing.
  */
 export async function settleBatch(
@@ -80,7 +81,8 @@ export async function settleBatch(
           ...request,
           ...{ startedAt, tags: countedTags, sentTags: request.tags },
         }));
-        await writes.addSpending(connection, spendingOf(paid));
+        const noted = { rows: notedRequests(written.map(({ id }) => id)), at: now };
+        await writes.addSpending(connection, spendingOf(paid), noted);
         await addToRollups(
           written.map((entry) => entry.counted),
           (table, usage) => writes.addUsage(connection, table, usage),

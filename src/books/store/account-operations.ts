@@ -1,6 +1,5 @@
 import type { Kysely } from 'kysely';
 import * as figures from '../accounts/account-figures.ts';
-import * as deliveries from '../accounts/alert-deliveries.ts';
 import * as alerts from '../accounts/alerts.ts';
 import * as audit from '../accounts/audit.ts';
 import * as declarations from '../accounts/declarations.ts';
@@ -32,6 +31,8 @@ import * as refusals from '../ledger/refusals.ts';
 import * as statements from '../ledger/statements.ts';
 import * as usage from '../ledger/usage-report.ts';
 import * as books from '../ledger/verify-ledger.ts';
+import * as messages from '../outbox/next-messages.ts';
+import * as subscriptions from '../outbox/subscriptions.ts';
 
 // The one list of operations on accounts and the ledger. An operation is a function of the database and its own
 // arguments. The opened accounts, the wrapper of the portal, the messages to the thread of reports and the type of the
@@ -70,12 +71,14 @@ export const declared = {
   accountFigures: figures.accountFigures,
 };
 
-/** The operations of a service on thresholds that are reached, and on their webhooks. They change no account. */
-export const alerting = {
+/** The operations of a service on thresholds that are reached, and on events that it sends. They change no account. */
+export const sending = {
   recordReached: alerts.recordReached,
-  claimAlert: deliveries.claimAlert,
-  finishAlert: deliveries.finishAlert,
-  countWaiting: deliveries.countWaiting,
+  keepSubscriptions: subscriptions.keepSubscriptions,
+  nextMessages: messages.nextMessages,
+  endMessages: subscriptions.endMessages,
+  waitingEvents: subscriptions.waitingEvents,
+  leaveSubscriptions: subscriptions.leaveSubscriptions,
 };
 
 /** The operations of a service on the identities of tokens. */
@@ -100,8 +103,9 @@ export const sessions = {
   findServiceAccount: serviceAccounts.findServiceAccount,
 };
 
-/** Operations that record prices of the catalog. Services do not read these records. */
+/** Operations whose records change no account. */
 export const records = {
+  replayEvents: subscriptions.replayEvents,
   recordModelPrices: prices.recordModelPrices,
 };
 
@@ -147,13 +151,13 @@ export const reports = {
   focusDay: focus.focusDay,
 };
 
-const table = { ...changes, ...declared, ...alerting, ...identifying, ...sessions, ...records, ...reads, ...reports };
+const table = { ...changes, ...declared, ...sending, ...identifying, ...sessions, ...records, ...reads, ...reports };
 
 export type OperationName = keyof typeof table;
 export type ReportName = keyof typeof reports;
 export type DeclaredName = keyof typeof declared;
 /** The operations of people: all but those of the controller and of services. */
-export type PeoplesName = Exclude<OperationName, DeclaredName | keyof typeof alerting | 'openIdentityAccount'>;
+export type PeoplesName = Exclude<OperationName, DeclaredName | keyof typeof sending | 'openIdentityAccount'>;
 
 /** The arguments of each operation, without the database. */
 export type OperationArguments = {

@@ -1,23 +1,25 @@
 import type {
   AccountOperations,
-  alerting,
   declared,
   identifying,
   OperationArguments,
   OperationName,
   OperationResults,
+  sending,
 } from './account-operations.ts';
 
 // Operations by their names, without their code. A service runs operations in threads of their own. If its main thread
 // imported `account-operations.ts`, it would load all SQL: 300 modules, a quarter of the processor time of its start.
 
-/** The names of `alerting`. */
-export const alertOperations = {
+/** The names of `sending`. */
+export const eventOperations = {
   recordReached: true,
-  claimAlert: true,
-  finishAlert: true,
-  countWaiting: true,
-} as const satisfies Record<keyof typeof alerting, true>;
+  keepSubscriptions: true,
+  nextMessages: true,
+  endMessages: true,
+  waitingEvents: true,
+  leaveSubscriptions: true,
+} as const satisfies Record<keyof typeof sending, true>;
 
 /** Operations that a service needs for the tokens of identities. */
 export const identityOperations = {

@@ -9,6 +9,7 @@ import {
 const effects: Readonly<Record<Exclude<Dependency, 'database'>, { readonly effect: string; readonly page: string }>> = {
   valkey: { effect: 'each replica keeps to its share of the limits', page: 'runbooks.md#weirlimitsnotshared' },
   webhook: { effect: 'alerts wait, and are tried again for a day', page: 'alerts.md#the-webhook' },
+  events: { effect: 'events wait, and are sent again until it accepts them', page: 'events.md#delivery' },
   'web-search': { effect: 'searches fail', page: 'web-search.md#for-operators' },
   tracing: { effect: 'spans are dropped', page: 'tracing.md#when-the-collector-is-down' },
   'identity-provider': { effect: 'nobody can sign in with it', page: 'portal.md#with-openid-connect' },

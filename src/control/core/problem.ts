@@ -30,6 +30,8 @@ export const problemKinds = [
   'database-replaying',
   'valkey-down',
   'dependency-failing',
+  'events-late',
+  'events-dropped',
   'certificate-expires',
   'not-shown',
 ] as const;

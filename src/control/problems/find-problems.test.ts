@@ -23,7 +23,7 @@ const service: ObservedService = {
     isEnvoyAnswering: true,
     unansweredMs: 0,
   },
-  ...{ refusedShare: 0, catalogAgeMs: 0, certificates: [] },
+  ...{ refusedShare: 0, catalogAgeMs: 0, certificates: [], events: [] },
 };
 const well: Observed = {
   service,
@@ -148,6 +148,20 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'dependency-failing',
     'webhook',
     'Has no such path (the receiver answered 404): alerts wait, and are tried again for a day.',
+  ],
+  [
+    'a receiver of events that is behind',
+    inService({ events: [{ name: 'events', waiting: 7, lagMs: 3_600_000, droppedSince: undefined }] }),
+    'events-late',
+    'events',
+    'The oldest of 7 events waits for 1 hour.',
+  ],
+  [
+    'events that were dropped',
+    inService({ events: [{ name: 'events', waiting: 0, lagMs: 0, droppedSince: Date.UTC(2026, 6, 1) }] }),
+    'events-dropped',
+    'events',
+    'Events from 2026-07-01T00:00:00.000Z on were dropped',
   ],
   [
     'the collector of traces is away',

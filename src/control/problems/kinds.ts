@@ -64,6 +64,8 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'database-replaying': { afterMs: 5_000, clearMs: 0 },
   'valkey-down': flickering,
   'dependency-failing': certain,
+  'events-late': certain,
+  'events-dropped': certain,
   'certificate-expires': certain,
 };
 

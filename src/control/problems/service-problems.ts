@@ -8,6 +8,7 @@ import {
   dependencySays,
   type FailingDependency,
 } from '../../core/dependency-cause.ts';
+import type { SubscriptionFigures } from '../../core/event-delivery.ts';
 import { dependencyProblem } from '../core/dependency-problem.ts';
 import type { Finding } from './kinds.ts';
 
@@ -53,6 +54,8 @@ export interface ObservedService {
   /** Time since the API server last confirmed the catalog; undefined: there is no API server, or no catalog yet. */
   readonly catalogAgeMs: number | undefined;
   readonly certificates: readonly ObservedCertificate[];
+  /** What waits for the receivers of events. */
+  readonly events: readonly Pick<SubscriptionFigures, 'name' | 'waiting' | 'lagMs' | 'droppedSince'>[];
 }
 
 type IsListed = (problem: Pick<Finding, 'object' | 'kind'>) => boolean;
@@ -66,6 +69,8 @@ export const thresholds = {
   certificateDays: 14,
   catalogAgeMs: 60_000,
   unansweredMs: 1_000,
+  /** Of events. */
+  lagMs: 600_000,
 } as const;
 
 const dayMs = 86_400_000;
@@ -84,6 +89,7 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
       action: 'Add replicas, or lower the rate of the key that floods: docs/runbooks.md#weiroverloaded',
     }),
     ...observed.failing.flatMap((one) => dependencyProblem(one) ?? []),
+    ...observed.events.flatMap(eventProblems),
     ...when((observed.catalogAgeMs ?? 0) > thresholds.catalogAgeMs, {
       ...{ object: 'catalog', kind: 'catalog-old' },
       problem: `The API server was last heard of ${duration(observed.catalogAgeMs ?? 0)} ago: changes of Models and Backends wait.`,
@@ -174,6 +180,22 @@ function envoyProblems({ isEnvoyAnswering, unansweredMs }: ObservedService): rea
     problem: `Has not taken the newest endpoints for ${duration(unansweredMs)}: it goes on with those it had.`,
     action: 'Look in its log and at its memory: docs/runbooks.md#weirenvoydoesnotfollow',
   });
+}
+
+function eventProblems({ name, waiting, lagMs, droppedSince }: ObservedService['events'][number]): readonly Finding[] {
+  const since = new Date(droppedSince ?? 0).toISOString();
+  return [
+    ...when(lagMs > thresholds.lagMs, {
+      ...{ object: name, kind: 'events-late' },
+      problem: `The oldest of ${waiting} events waits for ${duration(lagMs)}.`,
+      action: 'Look at the receiver and in the log of the services: docs/runbooks.md#weireventslate',
+    }),
+    ...when(droppedSince !== undefined, {
+      ...{ object: name, kind: 'events-dropped' },
+      problem: `Events from ${since} on were dropped, because too many waited for the receiver.`,
+      action: `Send them again, \`weir events replay --since ${since}\`: docs/events.md#replay`,
+    }),
+  ];
 }
 
 function certificateProblems({ object, what, expiresAt }: ObservedCertificate, now: number): readonly Finding[] {

@@ -27,7 +27,10 @@ import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 interface ObservedParts {
   readonly clock: Clock;
   /** Figures that the metrics show, too. */
-  readonly figures: Pick<ServiceFigures, 'store' | 'failing' | 'disk' | 'discovery' | 'catalogAgeMs' | 'load'>;
+  readonly figures: Pick<
+    ServiceFigures,
+    'store' | 'failing' | 'events' | 'disk' | 'discovery' | 'catalogAgeMs' | 'load'
+  >;
   readonly store: {
     readonly status: () => Pick<ObservedStore, 'reason' | 'cause' | 'journalFault'>;
   };
@@ -146,6 +149,7 @@ async function observedService(
     ...seen,
     store: { ...figures.store(), reason, cause, journalFault },
     failing: figures.failing(),
+    events: figures.events?.() ?? [],
     disk: await figures.disk(),
     filesShare: figures.load().filesShare,
     unansweredMs: figures.discovery().unansweredMs,

@@ -17,7 +17,7 @@ const well: Observed = {
       unansweredMs: 0,
       refusedShare: 0,
     },
-    ...{ catalogAgeMs: undefined, certificates: [] },
+    ...{ catalogAgeMs: undefined, certificates: [], events: [] },
     store: { database: 'up', journalBytes: 0, journalLimitBytes: 100, hasRoom: true, isDamaged: false },
   },
   ...{ mistakes: [], objects: [], errors: [], identities: { faulty: new Map(), refused: [] } },

@@ -13,6 +13,8 @@ export interface WebhookTarget {
   readonly url: string;
   /** Reads the text of the secret's file, at each delivery, so that a new secret applies at once. */
   readonly readSecrets: () => Promise<string>;
+  /** Default: `application/json`. */
+  readonly contentType?: string | undefined;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly report?: DependencyReport | undefined;
 }
@@ -41,7 +43,7 @@ export function readWebhookSecrets(text: string): readonly Buffer[] {
 }
 
 /** Sends a webhook once. Resolves with the problem if the receiver did not accept it; never rejects. */
-export function createWebhookSender({ url, readSecrets, clock, report }: WebhookTarget) {
+export function createWebhookSender({ url, readSecrets, contentType, clock, report }: WebhookTarget) {
   const dispatcher = new Agent({ connect: { timeout: webhookTimeoutMs } });
 
   function failed(error: unknown, cause?: DependencyCause): string {
@@ -73,7 +75,7 @@ export function createWebhookSender({ url, readSecrets, clock, report }: Webhook
         dispatcher,
         method: 'POST',
         headers: {
-          'content-type': 'application/json',
+          'content-type': contentType ?? 'application/json',
           'user-agent': 'weir',
           'webhook-id': id,
           'webhook-timestamp': timestamp,

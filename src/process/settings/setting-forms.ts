@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type HostPort, readAddressPort } from '../../core/endpoint.ts';
+import { eventKindOf, eventKinds as allEventKinds, eventTypes } from '../../core/event-type.ts';
 import { imageHostForms, readImageHosts } from '../../core/image-hosts.ts';
 import { parseUsd } from '../../core/money.ts';
 import type { TraceSampling } from '../../core/trace.ts';
@@ -99,6 +100,12 @@ export const searchPrice = formOf((given) => {
   const price = parseUsd(given);
   return price !== undefined && price >= 0n && price <= (parseUsd(maxSearchPrice) ?? 0n) ? price : undefined;
 }, `expected USD as a decimal from 0 to ${maxSearchPrice} with at most 12 decimals, such as 0.005`);
+
+/** The kinds of some types of events; default: all. */
+export const eventKinds = formOf(
+  (given) => listOf(given, eventKindOf),
+  `expected types of events with commas, of ${Object.values(eventTypes).join(', ')}`,
+).default(allEventKinds);
 
 export const serviceUrls = formOf(
   (given) =>

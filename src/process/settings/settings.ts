@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { furtherPathsModes } from '../../core/api-paths.ts';
 import { logLevelSchema } from '../../core/log-level.ts';
 import { searchForms } from '../../core/web-search.ts';
+import { receiverSettings } from './receiver-settings.ts';
 import * as form from './setting-forms.ts';
 
 const { setting } = form;
@@ -108,14 +109,7 @@ export const settingsSchema = z.object({
     form.choice(['drop', 'keep']).default('drop'),
     'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',
   ),
-  WEIR_WEBHOOK_URL: setting(
-    form.httpUrl('an address such as https://hooks.example.com/weir').optional(),
-    'Receiver of webhooks about thresholds that budgets and balances reach; default: none.',
-  ),
-  WEIR_WEBHOOK_SECRET_FILE: setting(
-    form.text.optional(),
-    'Secret that signs webhooks, whsec_ and 24 to 64 bytes in base64, read at each of them; several lines all sign. Needed with WEIR_WEBHOOK_URL.',
-  ),
+  ...receiverSettings,
   WEIR_LOG_LEVEL: setting(
     logLevelSchema.default('info'),
     'Least level that is logged; `weir log-level` changes it while the program runs.',

@@ -97,6 +97,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('../commands/audit.ts')).auditCommand },
   },
   {
+    name: 'events',
+    summary: 'send events to their receiver again',
+    load: { kind: 'commands', register: async () => (await import('../commands/events.ts')).eventsCommand },
+  },
+  {
     name: 'explain',
     summary: 'show the story of one request: plan, attempts, faults, times, bill',
     load: { kind: 'commands', register: async () => (await import('../commands/explain.ts')).explainCommand },

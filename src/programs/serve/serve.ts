@@ -13,7 +13,7 @@ import { startStoreThread } from '../../books/store/open-store.ts';
 import { readFlags, withFlags } from '../command-line/flags.ts';
 import type { ProgramLog } from '../command-line/program-log.ts';
 import { runProgram } from '../command-line/run-program.ts';
-import type { openAlerts } from './open-alerts.ts';
+import type { openEvents } from './open-events.ts';
 import type { startService } from './service.ts';
 import type { ServiceSurroundings } from './service-figures.ts';
 import { print } from '../command-line/print.ts';
@@ -37,30 +37,30 @@ export const flagsOfService = [
 export function run(argv: readonly string[]): Promise<number> {
   // Both threads load their modules while the arguments may not be known yet.
   const storeThread = startStoreThread(startWorker);
-  const loading = Promise.all([import('./open-alerts.ts'), import('./service.ts')]);
+  const loading = Promise.all([import('./open-events.ts'), import('./service.ts')]);
   return runProgram(
     'serve',
     async () => settingsFrom(await argumentsOf(argv)),
     async ({ number, recordsPrices, ...settings }, surroundings) => {
       makeDataFolder(settings.WEIR_DATA);
-      const [{ openAlerts }, { startService }] = await loading;
+      const [{ openEvents }, { startService }] = await loading;
       const dependencies = watchDependencies();
       let changes: OpenStore['changes'] = () => undefined;
-      const alerts = await openAlerts(settings, surroundings.programLog, {
-        report: dependencies.of('webhook'),
+      const events = await openEvents(settings, surroundings.programLog, {
+        reportOf: dependencies.of,
         changes: () => changes(),
       });
       const service = await startService(settings, {
-        ...{ ...surroundings, number, storeThread, webhooks: alerts.deliveries, dependencies },
+        ...{ ...surroundings, number, storeThread, events: events.deliveries, dependencies },
       });
       changes = service.changes;
       for (const flag of flagsOfService) setFlagsFromString(flag);
       const stopPrices = recordsPrices
-        ? await recordPrices(service, { ...surroundings.programLog, ...alerts })
+        ? await recordPrices(service, { ...surroundings.programLog, ...events })
         : undefined;
       const close = async (): Promise<void> => {
         stopPrices?.();
-        await Promise.all([alerts.close(), service.close()]);
+        await Promise.all([events.close(), service.close()]);
       };
       return { ...service, close };
     },
@@ -70,7 +70,7 @@ export function run(argv: readonly string[]): Promise<number> {
 /** Records the prices of the catalog that is served, until the returned function is called. */
 async function recordPrices(
   { models }: Awaited<ReturnType<typeof startService>>,
-  { log, store }: Pick<ProgramLog, 'log'> & Pick<Awaited<ReturnType<typeof openAlerts>>, 'store'>,
+  { log, store }: Pick<ProgramLog, 'log'> & Pick<Awaited<ReturnType<typeof openEvents>>, 'store'>,
 ): Promise<CancelTimer> {
   const [{ followPrices }, { pricesOf }] = await Promise.all([
     import('../../books/accounts/follow-prices.ts'),

@@ -19,9 +19,9 @@ import { backendHealth, type ServedCatalog } from '../../control/reconcilers/cat
 import type { ProgramSurroundings } from '../command-line/run-program.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
-/** A service's surroundings, the thread for its store, and the deliveries of webhooks beside it. */
+/** A service's surroundings, the thread for its store, and the deliveries of events beside it. */
 export type ServiceSurroundings = ProgramSurroundings &
-  Pick<ServiceFigures, 'webhooks'> & {
+  Pick<ServiceFigures, 'events'> & {
     readonly dependencies: DependencyWatch;
     readonly storeThread: Worker;
     /** Which one of several services behind one Envoy it is, from 1 on. Undefined: it has its Envoy for itself. */
@@ -45,7 +45,7 @@ interface MeasuredParts {
   readonly discovery: Pick<EndpointDiscovery, 'status'>;
   readonly threads: Pick<ThreadWatch, 'read'>;
   readonly output: Pick<LogStream, 'dropped'>;
-  readonly webhooks: ServiceFigures['webhooks'];
+  readonly events: ServiceFigures['events'];
   readonly dependencies: Pick<DependencyWatch, 'failing'>;
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: () => number;
@@ -93,7 +93,7 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     threads: parts.threads.read,
     problems: parts.problems,
     demands: parts.demands,
-    webhooks: parts.webhooks,
+    events: parts.events,
   };
 }
 

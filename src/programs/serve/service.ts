@@ -54,7 +54,7 @@ interface RunningService extends RunningProgram, Pick<OpenStore, 'changes'> {
 
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(settings: Settings, surroundings: ServiceSurroundings): Promise<RunningService> {
-  const { programLog, stopped, fatal, announce, storeThread: thread, webhooks, number, dependencies } = surroundings;
+  const { programLog, stopped, fatal, announce, storeThread: thread, events, number, dependencies } = surroundings;
   const { log, output, level: logLevel } = programLog;
   const tracingSettings = readTracingSettings(process.env);
   const instance = randomUUID();
@@ -90,7 +90,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const phase = { isReady: false };
   const figures = figuresOf({
     ...{ settings, store, fileCheck, catalog, isServing, measured, link: gates.sharing },
-    ...{ gate: gates.addresses, load, shedder: envoy.shedder, discovery: envoy.discovery, threads, output, webhooks },
+    ...{ gate: gates.addresses, load, shedder: envoy.shedder, discovery: envoy.discovery, threads, output, events },
     ...{ servedAt, dependencies },
     // `requests` and `extproc` are made below.
     underWay: () => ({ ...requests.underWay(), streams: extproc.open() }),

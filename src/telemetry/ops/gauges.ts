@@ -9,8 +9,8 @@ import { addBackendGauges, type BackendFigures } from './backend-gauges.ts';
 import { addDependencyGauge } from './dependency-gauge.ts';
 import { addTotal, gaugesOf, labelledGaugesOf } from './declare.ts';
 import { addDemandMetrics } from './demand-metrics.ts';
+import { addEventMetrics, type EventFigures } from './event-metrics.ts';
 import { addDiskGauges, addStoreGauges, type StoreFigures } from './store-gauges.ts';
-import { addWebhookMetrics, type WebhookFigures } from './webhook-metrics.ts';
 
 /** The state of the limits that all replicas share. */
 interface SharingFigures {
@@ -92,7 +92,7 @@ export interface ServiceFigures extends BackendFigures {
   /** What is wrong now, the most urgent first. */
   readonly problems: () => readonly Pick<Problem, 'object' | 'kind'>[];
   readonly demands: () => readonly BackendDemand[];
-  readonly webhooks: WebhookFigures | undefined;
+  readonly events: EventFigures | undefined;
 }
 
 /** Adds all metrics whose values are read at each scrape. */
@@ -128,7 +128,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addBackendGauges(registry, figures);
   addProblemGauges(registry, figures.problems);
   addDemandMetrics(registry, figures.demands);
-  if (figures.webhooks !== undefined) addWebhookMetrics(registry, figures.webhooks);
+  if (figures.events !== undefined) addEventMetrics(registry, figures.events);
   addThreadGauges(registry, figures.threads, () => load().eventLoopDelayMs);
 }
 

@@ -89,7 +89,11 @@ export const ruleCases: Readonly<Record<string, RuleCase>> = {
   },
   WeirFilesFilling: gauge('weir_open_files_ratio', 0.1, 0.75),
   WeirLogLost: counter('weir_log_dropped_records_total'),
-  WeirWebhooksWait: { series: { weir_webhooks_waiting: '0+0x4 2+0x49 0+0x19' }, fires: 40, quiet: [30, 65] },
+  WeirEventsLate: {
+    series: { 'weir_events_lag_seconds{subscription="events"}': '0+0x4 60+60x49 0+0x19' },
+    fires: 40,
+    quiet: [30, 65],
+  },
   WeirBudgetNearlySpent: gauge('weir_key_budget_used_ratio{workspace="a", key="k"}', 0.5, 0.9),
   WeirBalanceRunsOut: {
     series: {

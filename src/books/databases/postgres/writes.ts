@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Money } from '../../../core/money.ts';
 import type { LedgerWrites } from '../database.ts';
 import { requestColumnNames, requestColumns } from '../../ledger/stored-request.ts';
+import { wants } from '../../outbox/note-events.ts';
 import {
   type UsageSums,
   keyColumnsOf,
@@ -26,7 +27,14 @@ const charge = `update workspaces set balance = balance - costs.cost
   where id = costs.workspace_id
   returning id, balance`;
 
-const addSpending = `insert into spending (key_id, day, amount, last_used_at)
+const addSpending = `with noted as (
+    insert into outbox (subscription, kind, refs, events, at, retry_at, tries)
+    select name, 'request', row.refs, row.events, $7::bigint, 0, 0
+    from event_subscriptions, unnest($5::text[], $6::bigint[]) with ordinality as row (refs, events, place)
+    where ${wants('request')}
+    order by row.place
+  )
+  insert into spending (key_id, day, amount, last_used_at)
   select * from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) as row (key_id, day, amount, last_used_at)
   order by key_id, day
   on conflict (key_id, day) do update set
@@ -87,11 +95,12 @@ export const postgresWrites: LedgerWrites = {
     const parameters = [ids, costs.map(([, cost]) => cost)];
     return (await connection.executeQuery<{ id: string; balance: Money }>(CompiledQuery.raw(charge, parameters))).rows;
   },
-  addSpending: async (connection, spending) => {
+  addSpending: async (connection, spending, { rows, at }) => {
     const columns = (['key_id', 'day', 'amount', 'last_used_at'] as const).map((name) =>
       spending.map((row) => row[name]),
     );
-    await connection.executeQuery(CompiledQuery.raw(addSpending, columns));
+    const noted = [rows.map(({ refs }) => refs), rows.map(({ events }) => events), at];
+    await connection.executeQuery(CompiledQuery.raw(addSpending, [...columns, ...noted]));
   },
   addUsage: async (connection, table, usage) => {
     if (usage.length > 0) await connection.executeQuery(additionTo(table, usage));

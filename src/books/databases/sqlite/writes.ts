@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Money } from '../../../core/money.ts';
 import type { LedgerWrites } from '../database.ts';
 import { type LedgerEntry, requestColumnNames, requestColumns } from '../../ledger/stored-request.ts';
+import { wants } from '../../outbox/note-events.ts';
 import { keyColumnsOf, usageMeasures, type UsageTable } from '../../ledger/usage-rollup.ts';
 
 const insert = `insert into requests (${requestColumnNames.join(', ')})
@@ -14,6 +15,9 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at) va
   on conflict (key_id, day) do update set
     amount = spending.amount + excluded.amount,
     last_used_at = max(spending.last_used_at, excluded.last_used_at)`;
+
+const noteRequests = `insert into outbox (subscription, kind, refs, events, at, retry_at, tries)
+  select name, 'request', ?, ?, ?, 0, 0 from event_subscriptions where ${wants('request')}`;
 
 function addUsage(table: UsageTable): string {
   const columns = [...keyColumnsOf[table], ...usageMeasures];
@@ -49,9 +53,12 @@ export const sqliteWrites: LedgerWrites = {
     }
     return balances;
   },
-  addSpending: async (connection, spending) => {
+  addSpending: async (connection, spending, noted) => {
     for (const { key_id: keyId, day, amount, last_used_at: lastUsedAt } of spending) {
       await connection.executeQuery(CompiledQuery.raw(addSpending, [keyId, day, amount, lastUsedAt]));
+    }
+    for (const { refs, events } of noted.rows) {
+      await connection.executeQuery(CompiledQuery.raw(noteRequests, [refs, events, noted.at]));
     }
   },
   addUsage: async (connection, table, usage) => {

@@ -8,10 +8,11 @@ import { watchDependencies } from '../../core/dependency-cause.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
-import type { DeliveryFigures } from '../../core/alert.ts';
-import { type AlertStore, startAlerts } from '../../control/reconcilers/send-alerts.ts';
+import type { SubscriptionFigures } from '../../core/event-delivery.ts';
+import { type AlertStore, startAlerts } from '../../control/reconcilers/find-alerts.ts';
+import { type EventStore, startSending } from '../../control/reconcilers/send-events.ts';
 import { createWebhookSender } from '../../gateway/egress/send-webhook.ts';
-import { alerting } from '../../books/store/account-operations.ts';
+import { sending } from '../../books/store/account-operations.ts';
 import { changeKey } from '../../books/accounts/change-keys.ts';
 import { listAlerts } from '../../books/accounts/alerts.ts';
 import { listAudit } from '../../books/accounts/audit.ts';
@@ -20,6 +21,7 @@ import { openAccountsThread } from '../../books/store/accounts-thread.ts';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const dollar = 1_000_000_000_000n;
 const stepMs = 5_000;
+const subscriptions = [{ name: 'alerts', kinds: ['message'] }] as const;
 const dayMs = 86_400_000;
 
 type Answer = 'accept' | 'refuse' | 'hold' | 'hang-up';
@@ -90,26 +92,32 @@ async function openServices(count: number) {
         changed.emit('change');
       }
     };
-  const services = Array.from({ length: count }, () => {
-    const thread = openAccountsThread(location, alerting, { name: 'alerts', silenceMs: 60_000, idleMs: 60_000 });
+  const services = Array.from({ length: count }, (_, index) => {
+    const thread = openAccountsThread(location, sending, { name: 'alerts', silenceMs: 60_000, idleMs: 60_000 });
     const sender = createWebhookSender({ url: receiver.url, readSecrets: async () => secret, clock });
-    const store: AlertStore = {
+    const store: AlertStore & EventStore = {
       recordReached: counted('store', thread.store.recordReached),
-      claimAlert: counted('store', thread.store.claimAlert),
-      finishAlert: counted('store', thread.store.finishAlert),
-      countWaiting: counted('store', thread.store.countWaiting),
+      keepSubscriptions: counted('store', thread.store.keepSubscriptions),
+      nextMessages: counted('store', thread.store.nextMessages),
+      endMessages: counted('store', thread.store.endMessages),
+      waitingEvents: counted('store', thread.store.waitingEvents),
+      leaveSubscriptions: counted('store', thread.store.leaveSubscriptions),
     };
     const problems: string[] = [];
-    const log = ({ problem }: { readonly problem: string }): number => problems.push(problem);
-    const { close, deliveries } = startAlerts({
-      ...{ store, clock, changes: () => undefined, send: counted('send', sender.send), log },
+    const log = ({ problem }: { readonly problem?: unknown }): number => problems.push(String(problem));
+    const parts = { store, clock, changes: () => undefined, log };
+    const alerts = startAlerts({ ...parts, subscriptions });
+    const webhooks = startSending({
+      ...{ ...parts, name: 'alerts', holder: `service ${index}`, maxWaiting: 1_000 },
+      send: counted('send', sender.send),
     });
     const closeAll = async (): Promise<void> => {
-      await close();
+      await alerts.close();
+      await webhooks.close();
       await thread.close();
       await sender.close();
     };
-    return { closeAll, thread, problems, deliveries: () => deliveries?.() };
+    return { closeAll, thread, problems, figures: webhooks.figures };
   });
   onTestFinished(async () => {
     receiver.state.answer = 'accept';
@@ -162,13 +170,14 @@ it('each threshold arrives once from two services, in each of ten periods', { ti
 
 it('messages arrive with their first ids after a receiver was dead for an hour', { timeout: 120_000 }, async () => {
   const { receiver, services, pass, spend, alerts } = await openServices(2);
-  const counted = (kind: keyof DeliveryFigures) => services.map(({ deliveries }) => deliveries()?.[kind] ?? 0);
-  const inAll = (kind: keyof DeliveryFigures) => counted(kind).reduce((sum, count) => sum + count, 0);
+  type Count = Extract<keyof SubscriptionFigures, 'delivered' | 'failedTries' | 'waiting' | 'dropped'>;
+  const counted = (kind: Count) => services.map(({ figures }) => figures()[kind]);
+  const inAll = (kind: Count) => counted(kind).reduce((sum, count) => sum + count, 0);
   receiver.state.answer = 'hang-up';
   await spend(81n);
   await pass(3_600_000);
   expect(counted('waiting')).toEqual([2, 2]);
-  expect([inAll('delivered'), inAll('failed'), inAll('failedTries')]).toEqual([0, 0, receiver.received.length]);
+  expect([inAll('delivered'), inAll('dropped'), inAll('failedTries')]).toEqual([0, 0, receiver.received.length]);
   const before = new Set(receiver.received.map(({ id }) => id));
   expect(before.size).toBe(2);
   receiver.state.answer = 'accept';
@@ -178,7 +187,7 @@ it('messages arrive with their first ids after a receiver was dead for an hour',
   expect(new Set(accepted.map(({ percent }) => percent))).toEqual(new Set([50, 80]));
   expect(accepted.every(({ id }) => before.has(id))).toBe(true);
   expect(await alerts()).toMatchObject([{ delivery: 'delivered' }, { delivery: 'delivered' }]);
-  expect([inAll('delivered'), inAll('failed'), ...counted('waiting')]).toEqual([2, 0, 0, 0]);
+  expect([inAll('delivered'), inAll('dropped'), ...counted('waiting')]).toEqual([2, 0, 0, 0]);
 });
 
 it('a receiver that answers 500 gets the same message again, with growing pauses', { timeout: 120_000 }, async () => {
@@ -217,12 +226,14 @@ it('a message whose sender dies is sent again with its id, by another service', 
   const { receiver, services, pass, spend, clock, alerts } = await openServices(1);
   await spend(50n);
   const dead = services[0]?.thread.store;
-  await dead?.recordReached({ deliver: true }, clock.now());
-  const claimed = await dead?.claimAlert({ leaseMs: 60_000 }, clock.now());
+  await dead?.keepSubscriptions(subscriptions, clock.now());
+  await dead?.recordReached(clock.now());
+  const claim = { subscription: 'alerts', holder: 'dead', leaseMs: 60_000 } as const;
+  const claimed = await dead?.nextMessages(claim, clock.now());
   await pass(55_000);
   expect(receiver.received).toEqual([]);
   await pass(10_000);
-  expect(receiver.received.map(({ id }) => id)).toEqual([claimed?.id]);
+  expect(receiver.received.map(({ id }) => id)).toEqual(claimed?.map(({ id }) => id));
   await pass(120_000);
   expect(receiver.received).toHaveLength(1);
   expect(await alerts()).toMatchObject([{ delivery: 'delivered' }]);

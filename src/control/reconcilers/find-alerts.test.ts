@@ -1,14 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
-import { startAlerts } from './send-alerts.ts';
+import { startAlerts } from './find-alerts.ts';
 
-/** The alerts of a service without a webhook, and when they look for thresholds. */
+/** The alerts of a service that sends nothing, and when they look for thresholds. */
 function sampleAlerts(changes: () => number | undefined) {
   const clock = createFakeClock();
   const failing = { isFailing: false };
   let looks = 0;
-  const unused = () => Promise.reject(new Error('there is no webhook'));
   const alerts = startAlerts({
     store: {
       recordReached: async () => {
@@ -16,9 +15,9 @@ function sampleAlerts(changes: () => number | undefined) {
         if (failing.isFailing) throw new Error('the database is down');
         return 0;
       },
-      ...{ claimAlert: unused, finishAlert: unused, countWaiting: unused },
+      keepSubscriptions: async () => undefined,
     },
-    ...{ clock, changes, send: undefined, log: () => undefined },
+    ...{ clock, changes, subscriptions: [], log: () => undefined },
   });
   return {
     failing,

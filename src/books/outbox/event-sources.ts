@@ -1,0 +1,152 @@
+import { type Kysely, sql } from 'kysely';
+import type { EventKind } from '../../core/event-type.ts';
+import { listAudit } from '../accounts/audit.ts';
+import { findCredits } from '../accounts/credits.ts';
+import { shownAuditEntry, shownCredit } from '../core/shown.ts';
+import { type PackedId, firstIdAt, packId } from '../core/packed-id.ts';
+import { shownRequest } from '../core/request-fields.ts';
+import type { Schema } from '../databases/schema.ts';
+import { idDigits, idValue } from '../databases/sql-dialect.ts';
+import { readIds } from '../ledger/read-requests.ts';
+
+/** What an event tells. `data` is public: never content, a credential or a key's text. */
+export interface EventFacts {
+  /** The id of the row in the outbox. */
+  readonly ref: string;
+  /** Unique among the events of a kind, and the same at each delivery and each replay. */
+  readonly id: string;
+  readonly at: number;
+  /** Undefined: it is about no workspace. */
+  readonly workspaceId: string | undefined;
+  readonly data: object;
+}
+
+/** A part of the rows, in their order, for a replay. */
+export interface ReplayPage {
+  /** Moments in milliseconds since the Unix epoch. `since` belongs to it, `until` does not. */
+  readonly since: number;
+  readonly until: number;
+  /** Rows that follow this one. */
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+interface EventSource {
+  /** The events of rows, in any order. Rows that are deleted are left out. */
+  readonly read: (queries: Kysely<Schema>, refs: readonly string[]) => Promise<readonly EventFacts[]>;
+  readonly list: (queries: Kysely<Schema>, page: ReplayPage) => Promise<readonly string[]>;
+}
+
+/** Where the events of each kind come from: the rows that they tell of. */
+export const eventSources: Readonly<Record<EventKind, EventSource>> = {
+  request: { read: readRequests, list: listRequests },
+  correction: { read: readCredits, list: listByTime('credits', 'created_at', 'amount < 0') },
+  credit: { read: readCredits, list: listByTime('credits', 'created_at', 'amount >= 0') },
+  alert: { read: readAlerts, list: listByTime('alerts', 'at', 'percent > 0') },
+  audit: { read: readAudit, list: listAuditIds },
+};
+
+async function readRequests(queries: Kysely<Schema>, ids: readonly PackedId[]): Promise<readonly EventFacts[]> {
+  const requests = await readIds(queries, ids);
+  const names = await namesOf(
+    queries,
+    requests.map(({ workspaceId }) => workspaceId),
+  );
+  return requests.map((outcome) => {
+    const { requestId, workspaceId, startedAt, durationMs } = outcome;
+    const data = shownRequest({ outcome, workspace: names.get(workspaceId) ?? workspaceId });
+    return { ref: packId(requestId, outcome).id, id: requestId, at: startedAt + durationMs, workspaceId, data };
+  });
+}
+
+/** By the start of the requests: the ledger has no other order. */
+async function listRequests(
+  queries: Kysely<Schema>,
+  { since, until, after, limit }: ReplayPage,
+): Promise<readonly PackedId[]> {
+  const from =
+    after === undefined ? sql`id >= ${idValue(queries, firstIdAt(since))}` : sql`id > ${idValue(queries, after)}`;
+  const { rows } = await sql<{ digits: string }>`select ${idDigits(queries, 'id')} as digits from requests
+    where ${from} and id < ${idValue(queries, firstIdAt(until))} order by id limit ${limit}`.execute(queries);
+  return rows.map(({ digits }) => digits);
+}
+
+async function readCredits(queries: Kysely<Schema>, ids: readonly string[]): Promise<readonly EventFacts[]> {
+  const found = await findCredits(queries, ids);
+  const names = await namesOf(
+    queries,
+    found.map(({ workspaceId }) => workspaceId),
+  );
+  return found.map(({ workspaceId, credit }) => {
+    const data = {
+      ...shownCredit(credit),
+      workspace_id: workspaceId,
+      workspace: names.get(workspaceId) ?? workspaceId,
+    };
+    return { ref: credit.id, id: credit.id, at: credit.createdAt, workspaceId, data };
+  });
+}
+
+async function readAlerts(queries: Kysely<Schema>, ids: readonly string[]): Promise<readonly EventFacts[]> {
+  const rows = await queries
+    .selectFrom('alerts')
+    .select(['id', 'at', 'workspace_id', 'body'])
+    .where('id', 'in', ids)
+    .execute();
+  return rows.map(({ id, at, workspace_id: workspaceId, body }) => {
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- `recordReached` alone writes this column.
+    const { type, data } = JSON.parse(body) as { readonly type: string; readonly data: object };
+    return { ref: id, id, at: Number(at), workspaceId, data: { kind: type.split('.')[0], ...data } };
+  });
+}
+
+async function readAudit(queries: Kysely<Schema>, refs: readonly string[]): Promise<readonly EventFacts[]> {
+  const entries = await listAudit(queries, { ids: refs.map(Number) }, refs.length);
+  return entries.map((entry) => {
+    const { id, at, workspaceId } = entry;
+    return { ref: String(id), id: `audit_${id}`, at, workspaceId, data: shownAuditEntry(entry) };
+  });
+}
+
+async function listAuditIds(
+  queries: Kysely<Schema>,
+  { since, until, after = '0', limit }: ReplayPage,
+): Promise<readonly string[]> {
+  const rows = await queries
+    .selectFrom('audit')
+    .select('id')
+    .where('id', '>', BigInt(after))
+    .where('at', '>=', BigInt(since))
+    .where('at', '<', BigInt(until))
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => String(id));
+}
+
+/** Lists a table by a column of moments, and rows of the same moment by their ids. */
+function listByTime(table: 'credits' | 'alerts', moment: 'created_at' | 'at', condition: string): EventSource['list'] {
+  const [rows, at] = [sql.table(table), sql.ref(moment)];
+  return async (queries, { since, until, after, limit }) => {
+    const from =
+      after === undefined
+        ? sql`${at} >= ${BigInt(since)}`
+        : sql`(${at}, id) > (select ${at}, id from ${rows} where id = ${after})`;
+    const found = await sql<{ id: string }>`select id from ${rows}
+      where ${from} and ${at} < ${BigInt(until)} and ${sql.raw(condition)} order by ${at}, id limit ${limit}`.execute(
+      queries,
+    );
+    return found.rows.map(({ id }) => id);
+  };
+}
+
+/** The names of workspaces. */
+export async function namesOf(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await queries
+    .selectFrom('workspaces')
+    .select(['id', 'name'])
+    .where('id', 'in', [...new Set(ids)])
+    .execute();
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}

@@ -1,0 +1,61 @@
+import { type Clock, every } from '../../core/clock.ts';
+import type { EventSubscription } from '../../core/event-delivery.ts';
+import { messageOf } from '../../core/failure.ts';
+
+/** The operations of the database. They run in a thread of their own, never in a request's way. */
+export interface AlertStore {
+  readonly keepSubscriptions: (wanted: readonly EventSubscription[], now: number) => Promise<void>;
+  readonly recordReached: (now: number) => Promise<number>;
+}
+
+interface AlertParts {
+  readonly store: AlertStore;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  /** Grows when the database has changed, which may have reached a threshold. Undefined: it may have changed at any time. */
+  readonly changes: () => number | undefined;
+  /** What this service sends. */
+  readonly subscriptions: readonly EventSubscription[];
+  readonly log: (about: { readonly problem: string }, message: string) => void;
+}
+
+const lookMs = 10_000;
+/** Until the first look, so that hardly a request of a first start is settled before the subscriptions are there. */
+const firstLookMs = 500;
+
+/**
+ * Looks for reached thresholds on every replica, and keeps the subscriptions for which they and all other events are noted.
+ * The database decides which replica records a threshold. `close` waits for the look under way.
+ */
+export function startAlerts({ store, clock, changes, subscriptions, log }: AlertParts) {
+  /** The changes at the last look. */
+  let looked: number | undefined;
+  let isKept = subscriptions.length === 0;
+  let look = Promise.resolve();
+
+  async function lookOnce(): Promise<void> {
+    const seen = changes();
+    // A thread that has nothing to look for ends after a while, and gives its memory back.
+    if (seen !== undefined && seen === looked) return;
+    await store.keepSubscriptions(subscriptions, clock.now());
+    isKept = true;
+    await store.recordReached(clock.now());
+    looked = seen;
+  }
+
+  const cancel = every(
+    clock,
+    () => (isKept ? lookMs : firstLookMs),
+    () => {
+      look = lookOnce().catch((error: unknown) =>
+        log({ problem: messageOf(error) }, 'thresholds could not be looked up, and are looked up again'),
+      );
+      return look;
+    },
+  );
+  return {
+    close: async (): Promise<void> => {
+      cancel();
+      await look;
+    },
+  };
+}
