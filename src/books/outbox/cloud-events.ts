@@ -23,6 +23,7 @@ export async function cloudEventsOf(
   const found: { readonly kind: EventKind; readonly facts: EventFacts }[] = [];
   for (const [kind, some] of kinds) {
     const refs = some.flatMap((one) => one.refs);
+    if (refs.length === 0) continue;
     for (const facts of await eventSources[kind].read(queries, refs)) found.push({ kind, facts });
   }
   const names = await namesOf(

@@ -271,13 +271,18 @@ it.each([
   [401, 'credential-refused'],
   [302, 'redirects'],
   [500, 'server-error'],
+  ['cut', 'breaks-off'],
   ['closed', 'connection-refused'],
   ['no secret', 'credential-missing'],
 ] as const)('a receiver that answers %s fails by a cause, until it accepts a message', async (how, cause) => {
   const clock = { now: () => Date.now(), after: createFakeClock().after };
-  const answer = { status: typeof how === 'number' ? how : 204 };
+  const answer = { status: typeof how === 'number' ? how : 204, isCut: how === 'cut' };
   const server = createServer((request, response) => {
     request.resume();
+    if (answer.isCut) {
+      response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy());
+      return;
+    }
     response.writeHead(answer.status, { location: 'http://127.0.0.1:1/' }).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -297,7 +302,7 @@ it.each([
   const problem = await send();
   expect(watch.failing()).toEqual([{ dependency: 'webhook', cause, reason: problem }]);
   if (how === 'closed') await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  answer.status = 204;
+  Object.assign(answer, { status: 204, isCut: false });
   secrets.text = secret;
   expect(await send()).toBeUndefined();
   expect(watch.failing()).toEqual([]);
