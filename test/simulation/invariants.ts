@@ -6,12 +6,14 @@ import type { JsonObject } from '../programmable-engine/json-value.ts';
 import type { Call } from './caller.ts';
 import { accountOf } from './accounts.ts';
 import { billFaults } from './check-bill.ts';
+import { chanceFrom } from '../support/chance.ts';
 import { differenceOf, isContinuedAlone } from './check-answer.ts';
 import { couldBeServed } from './check-availability.ts';
 import { writtenTokens } from './check-delivered.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { catalogsInForce, type MadeCatalog } from './check-catalog.ts';
 import { isIssuerAway, payerFaults } from './check-identities.ts';
+import { eventFaults } from './check-events.ts';
 import { fundsFaults } from './check-funds.ts';
 import { healedMs, mustRefuse, stopDelayMs } from './check-stopped.ts';
 import { toldFaults } from './check-told.ts';
@@ -323,6 +325,10 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
     const rows = await listRequests(database.queries, {}, 100_000);
     const keptMs = (world.plan.retentionHours ?? 24) * 3_600_000;
     const present = new Set(rows.map(({ requestId }) => requestId));
+    const isKept = world.plan.retentionHours === undefined;
+    const sending = { chance: chanceFrom(world.plan.seed), from: world.plan.startsAt + Math.floor(scheduler.now()) };
+    for (const fault of await eventFaults(database.queries, { ...sending, requests: present, isKept }))
+      violate('events', fault);
     for (const { requestId, startedAt } of rowsOfLedger.values())
       if (startedAt > world.plan.startsAt + scheduler.now() - keptMs && !present.has(requestId))
         violate('retention', `the row of ${requestId} was removed too early`);

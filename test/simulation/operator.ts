@@ -12,6 +12,8 @@ import { reservedFor } from '../../src/books/accounts/reservations.ts';
 import { changeWorkspace, createWorkspace, findWorkspace } from '../../src/books/accounts/workspaces.ts';
 import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
+import { keepSubscriptions } from '../../src/books/outbox/subscriptions.ts';
+import { eventKinds } from '../../src/core/event-type.ts';
 import type { Disk } from './disk.ts';
 import type { AccountEvent, WorldPlan } from './events.ts';
 import { createProgram, type Program } from './program.ts';
@@ -100,6 +102,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked, issuer 
     if (running === undefined) throw new Error('the world has no database');
     const { queries } = running.database;
     const first = author();
+    await keepSubscriptions(queries, [{ name: 'events', kinds: eventKinds }], first.now);
     for (const [workspace, limits] of workspaces.entries()) {
       const made = await createWorkspace(queries, { name: teamOf(plan.seed, workspace), ...limits }, first);
       workspaceIds.push(made.id);

@@ -3,7 +3,7 @@ import { type EventKind, eventTypes } from '../../core/event-type.ts';
 import type { Kysely } from 'kysely';
 import { readSharedSecret } from '../accounts/shared-secret.ts';
 import type { Schema } from '../databases/schema.ts';
-import { type EventFacts, eventSources, namesOf } from './event-sources.ts';
+import { type EventFacts, eventSources } from './event-sources.ts';
 
 /** Some rows that events of one kind tell of. */
 export interface Refs {
@@ -44,11 +44,10 @@ interface Envelope {
 }
 
 function textOf({ source, kind, names }: Envelope, { id, at, workspaceId, data }: EventFacts): string {
+  const workspace = workspaceId && (names.get(workspaceId) ?? workspaceId);
   return JSON.stringify({
-    ...{ specversion: '1.0', id, source, type: eventTypes[kind] },
-    subject: workspaceId && (names.get(workspaceId) ?? workspaceId),
-    time: new Date(at).toISOString(),
-    ...{ datacontenttype: 'application/json', data },
+    ...{ specversion: '1.0', id, source, type: eventTypes[kind], subject: workspace },
+    ...{ time: new Date(at).toISOString(), datacontenttype: 'application/json', data: data(workspace ?? '') },
   });
 }
 
@@ -61,3 +60,14 @@ function sourceOf(secret: string): string {
 /** The id of a message: the same body has the same one, so that a receiver can know it again. */
 export const messageId = (body: string): string =>
   `msg_${createHash('sha256').update(body).digest('hex').slice(0, 32)}`;
+
+/** The names of workspaces. */
+async function namesOf(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await queries
+    .selectFrom('workspaces')
+    .select(['id', 'name'])
+    .where('id', 'in', [...new Set(ids)])
+    .execute();
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}

@@ -18,7 +18,8 @@ export interface EventFacts {
   readonly at: number;
   /** Undefined: it is about no workspace. */
   readonly workspaceId: string | undefined;
-  readonly data: object;
+  /** Gets the name of the workspace. */
+  readonly data: (workspace: string) => object;
 }
 
 /** A part of the rows, in their order, for a replay. */
@@ -47,15 +48,10 @@ export const eventSources: Readonly<Record<EventKind, EventSource>> = {
 };
 
 async function readRequests(queries: Kysely<Schema>, ids: readonly PackedId[]): Promise<readonly EventFacts[]> {
-  const requests = await readIds(queries, ids);
-  const names = await namesOf(
-    queries,
-    requests.map(({ workspaceId }) => workspaceId),
-  );
-  return requests.map((outcome) => {
+  return (await readIds(queries, ids)).map((outcome) => {
     const { requestId, workspaceId, startedAt, durationMs } = outcome;
-    const data = shownRequest({ outcome, workspace: names.get(workspaceId) ?? workspaceId });
-    return { ref: packId(requestId, outcome).id, id: requestId, at: startedAt + durationMs, workspaceId, data };
+    const about = { ref: packId(requestId, outcome).id, id: requestId, at: startedAt + durationMs, workspaceId };
+    return { ...about, data: (workspace) => shownRequest({ outcome, workspace }) };
   });
 }
 
@@ -72,19 +68,10 @@ async function listRequests(
 }
 
 async function readCredits(queries: Kysely<Schema>, ids: readonly string[]): Promise<readonly EventFacts[]> {
-  const found = await findCredits(queries, ids);
-  const names = await namesOf(
-    queries,
-    found.map(({ workspaceId }) => workspaceId),
-  );
-  return found.map(({ workspaceId, credit }) => {
-    const data = {
-      ...shownCredit(credit),
-      workspace_id: workspaceId,
-      workspace: names.get(workspaceId) ?? workspaceId,
-    };
-    return { ref: credit.id, id: credit.id, at: credit.createdAt, workspaceId, data };
-  });
+  return (await findCredits(queries, ids)).map(({ workspaceId, credit }) => ({
+    ...{ ref: credit.id, id: credit.id, at: credit.createdAt, workspaceId },
+    data: (workspace) => ({ ...shownCredit(credit), workspace, workspace_id: workspaceId }),
+  }));
 }
 
 async function readAlerts(queries: Kysely<Schema>, ids: readonly string[]): Promise<readonly EventFacts[]> {
@@ -96,7 +83,7 @@ async function readAlerts(queries: Kysely<Schema>, ids: readonly string[]): Prom
   return rows.map(({ id, at, workspace_id: workspaceId, body }) => {
     // oxlint-disable-next-line typescript/consistent-type-assertions -- `recordReached` alone writes this column.
     const { type, data } = JSON.parse(body) as { readonly type: string; readonly data: object };
-    return { ref: id, id, at: Number(at), workspaceId, data: { kind: type.split('.')[0], ...data } };
+    return { ref: id, id, at: Number(at), workspaceId, data: () => ({ kind: type.split('.')[0], ...data }) };
   });
 }
 
@@ -104,7 +91,7 @@ async function readAudit(queries: Kysely<Schema>, refs: readonly string[]): Prom
   const entries = await listAudit(queries, { ids: refs.map(Number) }, refs.length);
   return entries.map((entry) => {
     const { id, at, workspaceId } = entry;
-    return { ref: String(id), id: `audit_${id}`, at, workspaceId, data: shownAuditEntry(entry) };
+    return { ref: String(id), id: `audit_${id}`, at, workspaceId, data: () => shownAuditEntry(entry) };
   });
 }
 
@@ -138,15 +125,4 @@ function listByTime(table: 'credits' | 'alerts', moment: 'created_at' | 'at', co
     );
     return found.rows.map(({ id }) => id);
   };
-}
-
-/** The names of workspaces. */
-export async function namesOf(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  if (ids.length === 0) return new Map();
-  const rows = await queries
-    .selectFrom('workspaces')
-    .select(['id', 'name'])
-    .where('id', 'in', [...new Set(ids)])
-    .execute();
-  return new Map(rows.map(({ id, name }) => [id, name]));
 }

@@ -44,6 +44,8 @@ const leaseMs = 60_000;
 /** No message of a page is begun after this time. */
 const pageMs = 30_000;
 
+const uncounted: WaitingFigures = { waiting: 0, lagMs: 0, rows: 0, dropped: 0, droppedSince: undefined };
+
 /**
  * Sends what waits for a subscription, one message after the other, on every replica: the lease in the database decides
  * which of them sends. `close` waits for the message under way.
@@ -51,7 +53,7 @@ const pageMs = 30_000;
 export function startSending({ store, clock, changes, holder, name, maxWaiting, send, log }: SenderParts) {
   const phase = { isOver: false };
   const counts = { delivered: 0, failedTries: 0 };
-  let waiting: WaitingFigures = { waiting: 0, lagMs: 0, rows: 0, dropped: 0, droppedSince: undefined };
+  let waiting = uncounted;
   const underWay = new Set<Promise<void>>();
 
   /** Never rejects. Does nothing while nothing waits and the database has not changed since. */
@@ -102,10 +104,11 @@ export function startSending({ store, clock, changes, holder, name, maxWaiting, 
     }
   });
   const count = step(async () => {
-    const before = waiting.dropped;
+    const before = waiting;
     waiting = await store.waitingEvents({ name, maxWaiting }, clock.now());
-    if (before > 0 && waiting.dropped > before)
-      log({ dropped: waiting.dropped - before, subscription: name }, 'events were dropped, because too many wait');
+    // The first count has those of earlier processes.
+    if (before !== uncounted && waiting.dropped > before.dropped)
+      log({ dropped: waiting.dropped - before.dropped, subscription: name }, 'events were dropped');
   });
 
   const cancels = [every(clock, deliverMs, deliver), every(clock, countMs, count)];

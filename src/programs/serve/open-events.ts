@@ -65,16 +65,14 @@ export async function openEvents(
 type Target = Pick<Parameters<typeof createWebhookSender>[0], 'url' | 'readSecrets' | 'contentType'>;
 type Wanted = EventSubscription & { readonly target: Target; readonly maxWaiting: number };
 
-/** A workspace has few webhooks in a day, and each is given up after one. */
-const maxWaitingAlerts = 1_000_000;
-
 async function subscriptionsOf(settings: Settings): Promise<readonly Wanted[]> {
   const { WEIR_WEBHOOK_URL: alerts, WEIR_WEBHOOK_SECRET_FILE: alertsFile } = settings;
   const { WEIR_EVENTS_URL: events, WEIR_EVENTS_SECRET_FILE: eventsFile } = settings;
   const wanted: Wanted[] = [];
   if (alerts !== undefined) {
     const target = await checkedTarget({ url: alerts, file: alertsFile }, 'WEIR_WEBHOOK');
-    wanted.push({ name: 'alerts', kinds: ['message'], target, maxWaiting: maxWaitingAlerts });
+    // A workspace has few webhooks in a day, and each is given up after one.
+    wanted.push({ name: 'alerts', kinds: ['message'], target, maxWaiting: Infinity });
   }
   if (events !== undefined) {
     const contentType = 'application/cloudevents-batch+json';
