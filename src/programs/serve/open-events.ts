@@ -24,7 +24,7 @@ const idleMs = 60_000;
  */
 export async function openEvents(
   settings: Settings,
-  { log }: ProgramSurroundings['programLog'],
+  { log }: Pick<ProgramSurroundings['programLog'], 'log'>,
   { reportOf, changes }: { readonly reportOf: DependencyWatch['of'] } & Pick<OpenStore, 'changes'>,
 ) {
   const wanted = await subscriptionsOf(settings);
@@ -34,7 +34,9 @@ export async function openEvents(
   const { store, close } = openAccountsThread(location, operations, { name: 'weir-events', silenceMs, idleMs });
   const partLog = limitRepeats(log, backgroundClock);
   const parts = { store, clock: backgroundClock, changes };
-  const alerts = startAlerts({ ...parts, subscriptions: wanted, log: (...record) => partLog.warn(...record) });
+  // Functions cannot go to another thread.
+  const subscriptions = wanted.map(({ name, kinds }) => ({ name, kinds }));
+  const alerts = startAlerts({ ...parts, subscriptions, log: (...record) => partLog.warn(...record) });
   const senders = wanted.map(({ name, target, maxWaiting }) => {
     const report = reportOf(name === 'alerts' ? 'webhook' : 'events');
     const sender = createWebhookSender({ ...target, report, clock: backgroundClock });
