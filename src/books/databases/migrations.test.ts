@@ -9,6 +9,7 @@ import type { Schema } from './schema.ts';
 import { isSqlite } from './sql-dialect.ts';
 import { requestColumns } from '../ledger/stored-request.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
+import { nextMessages } from '../outbox/next-messages.ts';
 
 it('brings the tables of an earlier version up to date and keeps their rows', async () => {
   const { queries } = await sampleDatabase();
@@ -111,5 +112,28 @@ it('leaves a table of requests that has a column for each stored field, of its t
   await sql`alter table requests add column undeclared integer`.execute(queries);
   expect((await migratedColumns(queries)).filter((column) => !declared.includes(column))).toEqual([
     'undeclared integer 0',
+  ]);
+});
+
+it('keeps the webhooks of an earlier version that wait, with their tries', async () => {
+  const { queries } = await sampleDatabase();
+  await makeTablesOf('0014', queries);
+  const alert = (id: string, state: string, tries: number, next: number) =>
+    sql`
+    insert into alerts (id, object_id, workspace_id, period, percent, used, allowance, at, body, state, tries, next_try_at)
+    values (${id}, ${id}, 'ws_1', 'total:0', 50, '1', '2', 5, ${`{"id":"${id}"}`}, ${state}, ${tries}, ${next})
+  `.execute(queries);
+  await alert('alert_1', 'waiting', 3, 70);
+  await alert('alert_2', 'waiting', 0, 60);
+  await alert('alert_3', 'delivered', 1, 5);
+  await migrate(queries);
+  const next = (now: number) => nextMessages(queries, { subscription: 'alerts', holder: 'one', leaseMs: 1 }, now);
+  expect((await next(59)).map(({ id }) => id)).toEqual([]);
+  expect((await next(60)).map(({ id, body }) => [id, body])).toEqual([['alert_2', '{"id":"alert_2"}']]);
+  expect((await next(70)).map(({ id }) => id).toSorted()).toEqual(['alert_1', 'alert_2']);
+  const rows = await queries.selectFrom('outbox').select(['refs', 'tries']).orderBy('refs').execute();
+  expect(rows).toEqual([
+    { refs: 'alert_1', tries: 3n },
+    { refs: 'alert_2', tries: 0n },
   ]);
 });

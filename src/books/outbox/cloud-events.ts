@@ -32,18 +32,16 @@ export async function cloudEventsOf(
   );
   const source = sourceOf(await readSharedSecret(queries));
   const texts = new Map(
-    found.map(({ kind, facts }) => [`${kind} ${facts.ref}`, textOf({ source, kind, names }, facts)] as const),
+    found.map(({ kind, facts }) => [`${kind} ${facts.ref}`, textOf(kind, facts, { source, names })]),
   );
   return (kind, ref) => texts.get(`${kind} ${ref}`);
 }
 
-interface Envelope {
-  readonly source: string;
-  readonly kind: EventKind;
-  readonly names: ReadonlyMap<string, string>;
-}
-
-function textOf({ source, kind, names }: Envelope, { id, at, workspaceId, data }: EventFacts): string {
+function textOf(
+  kind: EventKind,
+  { id, at, workspaceId, data }: EventFacts,
+  { source, names }: { readonly source: string; readonly names: ReadonlyMap<string, string> },
+): string {
   const workspace = workspaceId && (names.get(workspaceId) ?? workspaceId);
   return JSON.stringify({
     ...{ specversion: '1.0', id, source, type: eventTypes[kind], subject: workspace },

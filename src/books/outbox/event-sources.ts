@@ -44,7 +44,7 @@ export const eventSources: Readonly<Record<EventKind, EventSource>> = {
   correction: { read: readCredits, list: listByTime('credits', 'created_at', 'amount < 0') },
   credit: { read: readCredits, list: listByTime('credits', 'created_at', 'amount >= 0') },
   alert: { read: readAlerts, list: listByTime('alerts', 'at', 'percent > 0') },
-  audit: { read: readAudit, list: listAuditIds },
+  audit: { read: readAudit, list: listByTime('audit', 'at', 'true') },
 };
 
 async function readRequests(queries: Kysely<Schema>, ids: readonly PackedId[]): Promise<readonly EventFacts[]> {
@@ -95,34 +95,22 @@ async function readAudit(queries: Kysely<Schema>, refs: readonly string[]): Prom
   });
 }
 
-async function listAuditIds(
-  queries: Kysely<Schema>,
-  { since, until, after = '0', limit }: ReplayPage,
-): Promise<readonly string[]> {
-  const rows = await queries
-    .selectFrom('audit')
-    .select('id')
-    .where('id', '>', BigInt(after))
-    .where('at', '>=', BigInt(since))
-    .where('at', '<', BigInt(until))
-    .orderBy('id')
-    .limit(limit)
-    .execute();
-  return rows.map(({ id }) => String(id));
-}
-
 /** Lists a table by a column of moments, and rows of the same moment by their ids. */
-function listByTime(table: 'credits' | 'alerts', moment: 'created_at' | 'at', condition: string): EventSource['list'] {
+function listByTime(
+  table: 'credits' | 'alerts' | 'audit',
+  moment: 'created_at' | 'at',
+  condition: string,
+): EventSource['list'] {
   const [rows, at] = [sql.table(table), sql.ref(moment)];
   return async (queries, { since, until, after, limit }) => {
     const from =
       after === undefined
         ? sql`${at} >= ${BigInt(since)}`
         : sql`(${at}, id) > (select ${at}, id from ${rows} where id = ${after})`;
-    const found = await sql<{ id: string }>`select id from ${rows}
+    const found = await sql<{ id: string | bigint }>`select id from ${rows}
       where ${from} and ${at} < ${BigInt(until)} and ${sql.raw(condition)} order by ${at}, id limit ${limit}`.execute(
       queries,
     );
-    return found.rows.map(({ id }) => id);
+    return found.rows.map(({ id }) => String(id));
   };
 }

@@ -144,36 +144,29 @@ export async function waitingEvents(
   { name, maxWaiting }: { readonly name: SubscriptionName; readonly maxWaiting: number },
   now: number,
 ): Promise<WaitingFigures> {
-  const all = queries.selectFrom('outbox').where('subscription', '=', name);
-  const count = async (): Promise<{
-    readonly waiting: number;
-    readonly oldest: bigint | null;
-    readonly rows: number;
-  }> => {
-    const { waiting, oldest, rows } = await all
-      .select(({ fn }) => [
-        sql<bigint | string | null>`sum(case when at <= ${BigInt(now)} then events else 0 end)`.as('waiting'),
-        sql<bigint | null>`min(case when at <= ${BigInt(now)} and kind <> 'replay' then at end)`.as('oldest'),
-        fn.countAll<bigint | number>().as('rows'),
-      ])
-      .executeTakeFirstOrThrow();
-    return { waiting: Number(waiting ?? 0), oldest, rows: Number(rows) };
-  };
-  let seen = await count();
-  if (seen.waiting > maxWaiting) {
-    await dropOldest(queries, { name, events: seen.waiting - maxWaiting });
-    seen = await count();
+  const { waiting, oldest, rows } = await queries
+    .selectFrom('outbox')
+    .where('subscription', '=', name)
+    .select(({ fn }) => [
+      sql<bigint | string | null>`sum(case when at <= ${BigInt(now)} then events else 0 end)`.as('waiting'),
+      sql<bigint | null>`min(case when at <= ${BigInt(now)} and kind <> 'replay' then at end)`.as('oldest'),
+      fn.countAll<bigint | number>().as('rows'),
+    ])
+    .executeTakeFirstOrThrow();
+  const excess = Number(waiting ?? 0) - maxWaiting;
+  if (excess > 0) {
+    await dropOldest(queries, { name, events: excess });
+    return waitingEvents(queries, { name, maxWaiting }, now);
   }
-  const row = await queries
+  const { dropped, dropped_since: since } = (await queries
     .selectFrom('event_subscriptions')
     .select(['dropped', 'dropped_since'])
     .where('name', '=', name)
-    .executeTakeFirst();
-  const { dropped, dropped_since: droppedSince } = row ?? { dropped: 0n, dropped_since: null };
+    .executeTakeFirst()) ?? { dropped: 0n, dropped_since: null };
   return {
-    ...{ waiting: seen.waiting, rows: seen.rows, dropped: Number(dropped) },
-    lagMs: seen.oldest === null ? 0 : Math.max(0, now - Number(seen.oldest)),
-    droppedSince: droppedSince === null ? undefined : Number(droppedSince),
+    ...{ waiting: Number(waiting ?? 0), rows: Number(rows), dropped: Number(dropped) },
+    lagMs: oldest === null ? 0 : Math.max(0, now - Number(oldest)),
+    droppedSince: since === null ? undefined : Number(since),
   };
 }
 
