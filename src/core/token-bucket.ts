@@ -13,7 +13,7 @@ export interface BucketSize {
 
 /**
  * The bucket of a limit in tokens of models a minute. It holds those of one minute. A request passes while one is left, and may take
- * more than are left (docs/decisions/0121-tokens-a-minute-are-reserved.md).
+ * more than are left (docs/decisions/0118-tokens-a-minute-are-reserved.md).
  */
 export const minuteBucket = (perMinute: number): BucketSize => ({
   rate: perMinute / 60,
