@@ -8,6 +8,7 @@ export const eventTypes = {
   credit: 'dev.weir.credit',
   alert: 'dev.weir.alert',
   audit: 'dev.weir.audit',
+  statement: 'dev.weir.statement.closed',
 } as const;
 
 export type EventKind = keyof typeof eventTypes;

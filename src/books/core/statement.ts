@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { momentSchema } from '../../core/moment.ts';
 import { usdSchema } from '../../core/money.ts';
+import { isoOf } from './field-kinds.ts';
 
 const monthForm = /^\d{4}-(0[1-9]|1[0-2])$/;
 
@@ -14,6 +15,17 @@ const month = z.string().regex(monthForm).meta({ description: 'A month in UTC.',
 
 /** How long after the end of a month its statement is made for good. A request that is settled later is an entry of the next one. */
 export const closedAfterHours = 6;
+
+const hourMs = 3_600_000;
+/** The month of a moment, the moment at which it begins, and the month that follows it. */
+export const monthAt = (moment: number): string => isoOf(moment).slice(0, 7);
+export const startOf = (month: string): number => Date.parse(`${month}-01T00:00:00Z`);
+export const after = (month: string): string => monthAt(startOf(month) + 32 * 24 * hourMs);
+
+/** When the statement of a month is made for good. */
+export const closesAt = (month: string): number => startOf(after(month)) + closedAfterHours * hourMs;
+/** The newest month whose statement is made for good. */
+export const lastClosed = (now: number): string => monthAt(startOf(monthAt(now - closedAfterHours * hourMs)) - 1);
 
 const count = z.int().min(0);
 const costBefore = usdSchema.meta({ description: 'The cost in the month before.' });

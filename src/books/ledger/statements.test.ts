@@ -1,6 +1,7 @@
 // @suite both-databases long
 import { expect, it, vi } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
+import { drain, sampleOutbox } from '../../../test/support/sample-outbox.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { Outcome } from '../../core/account.ts';
 import { formatUsd, parseUsd } from '../../core/money.ts';
@@ -12,9 +13,10 @@ import { accountsOfIdentity, createKey } from '../accounts/keys.ts';
 import { createWorkspace, findWorkspace } from '../accounts/workspaces.ts';
 import { type MonthStatement, statementGroups, statementRows } from '../core/statement.ts';
 import type { OpenDatabase } from '../databases/database.ts';
+import { replayEvents } from '../outbox/subscriptions.ts';
 import { keptSince } from './kept-since.ts';
 import { settleBatch } from './settle-batch.ts';
-import { statement } from './statements.ts';
+import { closeMonths, statement } from './statements.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -188,6 +190,32 @@ it('processes that close a month together keep one statement', async () => {
   expect(await queries.selectFrom('statements').select('month').orderBy('month').execute()).toEqual(
     ['2026-07', '2026-08', '2026-09'].map((month) => ({ month })),
   );
+});
+
+it('months close for every workspace, each with one event, also sent again by a replay', async () => {
+  const { queries, ids } = await sampleOutbox(['statement']);
+  await createWorkspace(
+    queries,
+    { name: 'later', credit: 0n, maxInFlight: 1 },
+    { ...sampleAuthor, now: startOf('2026-09') },
+  );
+  const now = startOf('2026-10') + 6 * hour;
+  await closeMonths(queries, now - 1);
+  const places = async () => (await drain(queries, now)).map(({ type, id, data }) => [type, id, data['month']]);
+  const eventOf = (month: string, id = ids.workspaceId) => [
+    'dev.weir.statement.closed',
+    `statement_${month}_${id}`,
+    month,
+  ];
+  expect(await places()).toEqual([eventOf('2026-07'), eventOf('2026-08')]);
+  await Promise.all([closeMonths(queries, now), closeMonths(queries, now)]);
+  const { id } = await findWorkspace(queries, 'later');
+  const september = [eventOf('2026-09'), eventOf('2026-09', id)].toSorted();
+  expect((await places()).toSorted()).toEqual(september);
+  await closeMonths(queries, now + day);
+  expect(await places()).toEqual([]);
+  await replayEvents(queries, { since: startOf('2026-10'), until: now + 1, kinds: ['statement'] }, now);
+  expect((await places()).toSorted()).toEqual(september);
 });
 
 it('no month before the workspace or in the future has a statement, and no kept one can be changed', async () => {

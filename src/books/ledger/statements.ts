@@ -7,10 +7,19 @@ import type { UsageLine } from '../core/administration.ts';
 import { isoOf } from '../core/field-kinds.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import { shownSums } from '../core/shown.ts';
-import { closedAfterHours, type MonthStatement, type StatementGroup, type StatementLine } from '../core/statement.ts';
+import {
+  after,
+  closesAt,
+  lastClosed,
+  monthAt,
+  type MonthStatement,
+  startOf,
+  type StatementGroup,
+  type StatementLine,
+} from '../core/statement.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
 import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
-import { periodMs } from './usage-rollup.ts';
+import { noteEvent } from '../outbox/note-events.ts';
 import { usageReport } from './usage-report.ts';
 
 // A closed month is a document that is kept. So nothing that is settled, added or renamed later changes it, and settling does not
@@ -32,7 +41,7 @@ export async function statement(
     const made = await atOneMoment(queries, (transaction) => makeNext(transaction, { workspace, month, now }, kept));
     const last = made.at(-1);
     // A closed one is read again: another process may have kept it meanwhile, with what it saw.
-    if (last?.state === 'closed') await keep(queries, last);
+    if (last?.state === 'closed') await keep(queries, last, now);
     else if (last?.month === month) return last;
   }
 }
@@ -83,7 +92,7 @@ async function makeStatement(
   const opening = usd(before?.closing_balance);
   return {
     ...{ workspace: name, workspace_id: workspaceId, month, labels },
-    state: now >= filter.until + closedAfterHours * periodMs.usage_hours ? 'closed' : 'open',
+    state: now >= closesAt(month) ? 'closed' : 'open',
     opening_balance: formatUsd(opening),
     credits: formatUsd(credit),
     corrections: formatUsd(change - credit),
@@ -255,17 +264,39 @@ function statementIn({ document }: { readonly document: string }): MonthStatemen
   return JSON.parse(document) as MonthStatement;
 }
 
-/** Keeps the statement of a closed month, unless another process has kept one. */
-async function keep(queries: Kysely<Schema>, made: MonthStatement): Promise<void> {
-  await queries
-    .insertInto('statements')
-    .values({ workspace_id: made.workspace_id, month: made.month, document: JSON.stringify(made) })
-    .onConflict((conflict) => conflict.doNothing())
+/** Keeps the statement of a closed month, unless another process has kept one, and notes that it is closed. */
+async function keep(queries: Kysely<Schema>, made: MonthStatement, now: number): Promise<void> {
+  const { workspace_id: workspaceId, month } = made;
+  await queries.transaction().execute(async (transaction) => {
+    const { numInsertedOrUpdatedRows: kept } = await transaction
+      .insertInto('statements')
+      .values({ workspace_id: workspaceId, month, document: JSON.stringify(made) })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirstOrThrow();
+    if (kept === 1n) await noteEvent(transaction, { kind: 'statement', ref: `${month} ${workspaceId}`, at: now });
+  });
+}
+
+/** Closes the last month that is over, and those before it, of every workspace for which nobody has asked since. */
+export async function closeMonths(queries: Kysely<Schema>, now: number): Promise<void> {
+  const month = lastClosed(now);
+  const open = await queries
+    .selectFrom('workspaces')
+    .select('id')
+    .where('created_at', '<', BigInt(startOf(after(month))))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('statements')
+            .select('month')
+            .whereRef('statements.workspace_id', '=', 'workspaces.id')
+            .where('month', '=', month),
+        ),
+      ),
+    )
     .execute();
+  for (const { id } of open) await statement(queries, id, { month, now });
 }
 
 const usd = (text = '0'): Money => parseUsd(text) ?? 0n;
 const sumOf = (amounts: readonly string[]): Money => amounts.reduce((sum, amount) => sum + usd(amount), 0n);
-const monthAt = (moment: number): string => isoOf(moment).slice(0, 7);
-const startOf = (month: string): number => Date.parse(`${month}-01T00:00:00Z`);
-const after = (month: string): string => monthAt(startOf(month) + 32 * periodMs.usage_days);

@@ -1,10 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import type { EventKind } from '../../core/event-type.ts';
+import { isObject } from '../../core/json.ts';
 import { listAudit } from '../accounts/audit.ts';
 import { findCredits } from '../accounts/credits.ts';
 import { shownAuditEntry, shownCredit } from '../core/shown.ts';
 import { type PackedId, firstIdAt, packId } from '../core/packed-id.ts';
 import { shownRequest } from '../core/request-fields.ts';
+import { closesAt, lastClosed } from '../core/statement.ts';
 import type { Schema } from '../databases/schema.ts';
 import { idDigits, idValue } from '../databases/sql-dialect.ts';
 import { readIds } from '../ledger/read-requests.ts';
@@ -45,6 +47,7 @@ export const eventSources: Readonly<Record<EventKind, EventSource>> = {
   credit: { read: readCredits, list: listByTime('credits', 'created_at', 'amount >= 0') },
   alert: { read: readAlerts, list: listByTime('alerts', 'at', 'percent > 0') },
   audit: { read: readAudit, list: listByTime('audit', 'at', 'true') },
+  statement: { read: readStatements, list: listStatements },
 };
 
 async function readRequests(queries: Kysely<Schema>, ids: readonly PackedId[]): Promise<readonly EventFacts[]> {
@@ -93,6 +96,41 @@ async function readAudit(queries: Kysely<Schema>, refs: readonly string[]): Prom
     const { id, at, workspaceId } = entry;
     return { ref: String(id), id: `audit_${id}`, at, workspaceId, data: () => shownAuditEntry(entry) };
   });
+}
+
+/** `ref`: the month, a space and the id of the workspace. */
+const placeOf = sql<string>`month || ' ' || workspace_id`;
+
+async function readStatements(queries: Kysely<Schema>, refs: readonly string[]): Promise<readonly EventFacts[]> {
+  const rows = await queries
+    .selectFrom('statements')
+    .select(['month', 'workspace_id', 'document', placeOf.as('ref')])
+    .where(placeOf, 'in', refs)
+    .execute();
+  return rows.map(({ ref, month, workspace_id: workspaceId, document }) => {
+    const data: unknown = JSON.parse(document);
+    return {
+      ...{ ref, id: `statement_${month}_${workspaceId}`, at: closesAt(month), workspaceId },
+      data: () => (isObject(data) ? data : {}),
+    };
+  });
+}
+
+/** By the moments at which months close. */
+async function listStatements(
+  queries: Kysely<Schema>,
+  { since, until, after, limit }: ReplayPage,
+): Promise<readonly string[]> {
+  const rows = await queries
+    .selectFrom('statements')
+    .select(placeOf.as('ref'))
+    .where('month', '>', lastClosed(since - 1))
+    .where('month', '<=', lastClosed(until - 1))
+    .where(placeOf, '>', after ?? '')
+    .orderBy('ref')
+    .limit(limit)
+    .execute();
+  return rows.map(({ ref }) => ref);
 }
 
 /** Lists a table by a column of moments, and rows of the same moment by their ids. */

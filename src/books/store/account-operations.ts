@@ -74,6 +74,7 @@ export const declared = {
 /** The operations of a service on thresholds that are reached, and on events that it sends. They change no account. */
 export const sending = {
   recordReached: alerts.recordReached,
+  closeMonths: statements.closeMonths,
   keepSubscriptions: subscriptions.keepSubscriptions,
   nextMessages: messages.nextMessages,
   endMessages: subscriptions.endMessages,

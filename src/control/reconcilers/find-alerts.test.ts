@@ -8,6 +8,7 @@ function sampleAlerts(changes: () => number | undefined) {
   const clock = createFakeClock();
   const failing = { isFailing: false };
   let looks = 0;
+  const closings: number[] = [];
   const alerts = startAlerts({
     store: {
       recordReached: async () => {
@@ -16,11 +17,12 @@ function sampleAlerts(changes: () => number | undefined) {
         return 0;
       },
       keepSubscriptions: async () => undefined,
+      closeMonths: async (now) => void closings.push(now),
     },
     ...{ clock, changes, subscriptions: [], log: () => undefined },
   });
   return {
-    failing,
+    ...{ clock, failing, closings },
     close: alerts.close,
     /** The looks for thresholds in a minute. */
     looksInMinute: async (): Promise<number> => {
@@ -42,6 +44,20 @@ it('looks for thresholds once after each change of the database', async () => {
   expect(await looksInMinute()).toBe(0);
   changes = 2;
   expect(await looksInMinute()).toBe(1);
+  await close();
+});
+
+it('closes months at the start, and six hours after the end of each', async () => {
+  const { clock, closings, looksInMinute, close } = sampleAlerts(() => 1);
+  await looksInMinute();
+  expect(closings).toHaveLength(1);
+  const next = new Date(clock.now());
+  const closesAt = Date.UTC(next.getUTCFullYear(), next.getUTCMonth() + 1, 1, 6);
+  clock.advance(closesAt - clock.now() - 60_001);
+  await looksInMinute();
+  expect(closings).toHaveLength(1);
+  await looksInMinute();
+  expect(closings).toHaveLength(2);
   await close();
 });
 

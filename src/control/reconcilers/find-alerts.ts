@@ -1,11 +1,13 @@
 import { type Clock, every } from '../../core/clock.ts';
 import type { EventSubscription } from '../../core/event-delivery.ts';
 import { messageOf } from '../../core/failure.ts';
+import { lastClosed } from '../../books/core/statement.ts';
 
 /** The operations of the database. They run in a thread of their own, never in a request's way. */
 export interface AlertStore {
   readonly keepSubscriptions: (wanted: readonly EventSubscription[], now: number) => Promise<void>;
   readonly recordReached: (now: number) => Promise<number>;
+  readonly closeMonths: (now: number) => Promise<void>;
 }
 
 interface AlertParts {
@@ -23,23 +25,29 @@ const lookMs = 10_000;
 const firstLookMs = 500;
 
 /**
- * Looks for reached thresholds on every replica, and keeps the subscriptions for which they and all other events are noted.
- * The database decides which replica records a threshold. `close` waits for the look under way.
+ * Looks for reached thresholds on every replica, closes months, and keeps the subscriptions for which these and all other events
+ * are noted. The database decides which replica records a threshold, and which one closes a month. `close` waits for the look under way.
  */
 export function startAlerts({ store, clock, changes, subscriptions, log }: AlertParts) {
   /** The changes at the last look. */
   let looked: number | undefined;
   let isKept = subscriptions.length === 0;
+  /** The last month whose statements this service has seen closed. */
+  let closed: string | undefined;
   let look = Promise.resolve();
 
   async function lookOnce(): Promise<void> {
     const seen = changes();
+    const month = lastClosed(clock.now());
     // A thread that has nothing to look for ends after a while, and gives its memory back.
-    if (seen !== undefined && seen === looked) return;
+    if (seen !== undefined && seen === looked && month === closed) return;
     await store.keepSubscriptions(subscriptions, clock.now());
     isKept = true;
     await store.recordReached(clock.now());
     looked = seen;
+    if (month === closed) return;
+    await store.closeMonths(clock.now());
+    closed = month;
   }
 
   const cancel = every(

@@ -98,6 +98,7 @@ async function openServices(count: number) {
     const store: AlertStore & EventStore = {
       recordReached: counted('store', thread.store.recordReached),
       keepSubscriptions: counted('store', thread.store.keepSubscriptions),
+      closeMonths: counted('store', thread.store.closeMonths),
       nextMessages: counted('store', thread.store.nextMessages),
       endMessages: counted('store', thread.store.endMessages),
       waitingEvents: counted('store', thread.store.waitingEvents),
