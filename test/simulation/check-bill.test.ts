@@ -62,7 +62,7 @@ it.each([
   [
     'a far larger one',
     row({ countedBy: 'estimate' }),
-    served({ promptTokens: new Set([79]) }),
+    served({ promptTokens: new Set([76]) }),
     '100 prompt tokens of 99',
   ],
   ['what was written', row({ kind: 'cancelled' }), served({ written: 10 }), undefined],

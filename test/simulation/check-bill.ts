@@ -64,7 +64,7 @@ function searchedFaults({ kind, usage }: BilledRow, { event, searches }: Served)
 }
 
 /** Estimates suppose longer tokens than these engines have, and rather err low. The signs of a directive are short tokens there. */
-const estimated = 1.25;
+const estimated = 1.3;
 
 /** Nobody pays for more than the prompt, whoever has continued the answer, and for none if the answer broke off. */
 function promptFaults({ kind, usage, countedBy }: BilledRow, { event, promptTokens }: Served): readonly string[] {

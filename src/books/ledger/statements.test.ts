@@ -201,12 +201,10 @@ it('months close for every workspace, each with one event, also sent again by a 
   );
   const now = startOf('2026-10') + 6 * hour;
   await closeMonths(queries, now - 1);
-  const places = async () => (await drain(queries, now)).map(({ type, id, data }) => [type, id, data['month']]);
-  const eventOf = (month: string, id = ids.workspaceId) => [
-    'dev.weir.statement.closed',
-    `statement_${month}_${id}`,
-    month,
-  ];
+  const places = async () =>
+    (await drain(queries, now)).map(({ type, id, data }) => `${type} ${id} ${String(data['month'])}`);
+  const eventOf = (month: string, id = ids.workspaceId) =>
+    `dev.weir.statement.closed statement_${month}_${id} ${month}`;
   expect(await places()).toEqual([eventOf('2026-07'), eventOf('2026-08')]);
   await Promise.all([closeMonths(queries, now), closeMonths(queries, now)]);
   const { id } = await findWorkspace(queries, 'later');

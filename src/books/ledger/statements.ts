@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely';
 import { formatUsd, type Money, parseUsd } from '../../core/money.ts';
 import { findWorkspace } from '../accounts/workspaces.ts';
 import { keyOwners } from '../accounts/keys.ts';
@@ -277,6 +277,13 @@ async function keep(queries: Kysely<Schema>, made: MonthStatement, now: number):
   });
 }
 
+const statementOf = (of: ExpressionBuilder<Schema, 'workspaces'>, month: string) =>
+  of
+    .selectFrom('statements')
+    .select('month')
+    .whereRef('statements.workspace_id', '=', 'workspaces.id')
+    .where('month', '=', month);
+
 /** Closes the last month that is over, and those before it, of every workspace for which nobody has asked since. */
 export async function closeMonths(queries: Kysely<Schema>, now: number): Promise<void> {
   const month = lastClosed(now);
@@ -284,16 +291,7 @@ export async function closeMonths(queries: Kysely<Schema>, now: number): Promise
     .selectFrom('workspaces')
     .select('id')
     .where('created_at', '<', BigInt(startOf(after(month))))
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('statements')
-            .select('month')
-            .whereRef('statements.workspace_id', '=', 'workspaces.id')
-            .where('month', '=', month),
-        ),
-      ),
-    )
+    .where((of) => of.not(of.exists(statementOf(of, month))))
     .execute();
   for (const { id } of open) await statement(queries, id, { month, now });
 }
