@@ -273,7 +273,7 @@ export async function startRealWorld(
     ...{ keys: operator.keys, workspaceIds: operator.workspaceIds, stoppedAt: operator.stoppedAt },
     ...{ changes: operator.changes, balanceChanges: operator.balanceChanges, issuerSpells: [] },
     ...{ budgetChanges: operator.budgetChanges, payerChanges: operator.payerChanges },
-    learnAccounts: operator.learnAccounts,
+    ...{ learnAccounts: operator.learnAccounts, earlierRows: operator.earlierRows },
     ...{ mutations: operator.mutations, corrections: operator.corrections, faults: [], promised },
     noteLeftovers: (now) => {
       listen();

@@ -327,7 +327,10 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
     const present = new Set(rows.map(({ requestId }) => requestId));
     const isKept = world.plan.retentionHours === undefined;
     const sending = { chance: chanceFrom(world.plan.seed), from: world.plan.startsAt + Math.floor(scheduler.now()) };
-    for (const fault of await eventFaults(database.queries, { ...sending, requests: present, isKept }))
+    for (const fault of await eventFaults(database.queries, {
+      ...{ ...sending, requests: present, isKept },
+      earlier: world.earlierRows,
+    }))
       violate('events', fault);
     for (const { requestId, startedAt } of rowsOfLedger.values())
       if (startedAt > world.plan.startsAt + scheduler.now() - keptMs && !present.has(requestId))

@@ -14,6 +14,8 @@ import type { OpenDatabase } from '../../src/books/databases/database.ts';
 import { openDatabase } from '../../src/books/databases/open-database.ts';
 import { keepSubscriptions } from '../../src/books/outbox/subscriptions.ts';
 import { eventKinds } from '../../src/core/event-type.ts';
+import { listRequests } from '../../src/books/ledger/list-requests.ts';
+import { accountRows } from './check-events.ts';
 import type { Disk } from './disk.ts';
 import type { AccountEvent, WorldPlan } from './events.ts';
 import { createProgram, type Program } from './program.ts';
@@ -36,6 +38,7 @@ export interface Operator {
   readonly budgetChanges: World['budgetChanges'];
   readonly payerChanges: World['payerChanges'];
   readonly learnAccounts: World['learnAccounts'];
+  readonly earlierRows: World['earlierRows'];
   /** Changes that were made. */
   readonly mutations: () => number;
   readonly corrections: readonly Correction[];
@@ -78,6 +81,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked, issuer 
   const budgetChanges: (StateChange<bigint> & { doneMs: number })[] = [];
   const payerChanges: (StateChange<number> & { doneMs: number })[] = [];
   const balanceChanges: BalanceChange[] = [];
+  const earlierRows = new Set<string>();
   let mutations = 0;
   let running: { readonly program: Program; readonly database: OpenDatabase } | undefined;
 
@@ -103,6 +107,8 @@ export function createOperator({ plan, scheduler, disk, store, isLocked, issuer 
     const { queries } = running.database;
     const first = author();
     await keepSubscriptions(queries, [{ name: 'events', kinds: eventKinds }], first.now);
+    for (const id of await accountRows(queries)) earlierRows.add(id);
+    for (const { requestId } of await listRequests(queries, {}, 100_000)) earlierRows.add(requestId);
     for (const [workspace, limits] of workspaces.entries()) {
       const made = await createWorkspace(queries, { name: teamOf(plan.seed, workspace), ...limits }, first);
       workspaceIds.push(made.id);
@@ -329,7 +335,7 @@ export function createOperator({ plan, scheduler, disk, store, isLocked, issuer 
 
   return {
     ...{ keys, workspaceIds, stoppedAt, corrections, open, createAccounts, operate, changes, balanceChanges },
-    ...{ budgetChanges, payerChanges, learnAccounts },
+    ...{ budgetChanges, payerChanges, earlierRows, learnAccounts },
     database: () => running?.database,
     mutations: () => mutations,
     kill: () => {

@@ -99,6 +99,8 @@ export interface World {
   readonly learnAccounts: (queries: OpenDatabase['queries']) => Promise<void>;
   /** When the issuer of tokens was away. */
   readonly issuerSpells: readonly Spell[];
+  /** The ids of rows that were there before the operator wanted events. */
+  readonly earlierRows: ReadonlySet<string>;
   /** Changes of operators that were made. */
   readonly mutations: () => number;
   readonly corrections: readonly Correction[];

@@ -435,7 +435,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
     ...{ mutations: operator.mutations, corrections: operator.corrections },
     ...{ changes: operator.changes, balanceChanges: operator.balanceChanges, issuerSpells },
     ...{ budgetChanges: operator.budgetChanges, payerChanges: operator.payerChanges },
-    learnAccounts: operator.learnAccounts,
+    ...{ learnAccounts: operator.learnAccounts, earlierRows: operator.earlierRows },
     isContinued: ({ id }) => attempts.get(id)?.some(({ start }) => start.reason === 'resume') === true,
     runUntil: scheduler.runUntil,
     calmDown: async (check) => {
