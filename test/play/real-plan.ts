@@ -20,7 +20,7 @@ export type Happening = readonly [share: number, event: Untimed<OperatorEvent | 
 
 const usual: readonly Rarity[] = [
   ...(['other-continuations', 'one-choice-capped', 'tight-limits'] as const),
-  ...(['long-budgets', 'ending-keys', 'unknown-keys', 'joined-events'] as const),
+  ...(['long-budgets', 'ending-keys', 'unknown-keys'] as const),
 ];
 
 /** Most requests come with a key whose money lasts. */

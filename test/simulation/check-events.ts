@@ -67,9 +67,15 @@ export async function eventFaults(
   return faults;
 }
 
-/** The ids of the events of accounts that a database has rows of. */
+/** The ids of the events of all rows but requests. */
 export async function accountRows(queries: OpenDatabase['queries']): Promise<readonly string[]> {
   const audits = await queries.selectFrom('audit').select('id').execute();
   const credits = await queries.selectFrom('credits').select('id').execute();
-  return [...audits.map(({ id }) => `audit_${id}`), ...credits.map(({ id }) => id)];
+  const alerts = await queries.selectFrom('alerts').select('id').where('percent', '>', 0n).execute();
+  const statements = await queries.selectFrom('statements').select(['month', 'workspace_id']).execute();
+  return [
+    ...audits.map(({ id }) => `audit_${id}`),
+    ...[...credits, ...alerts].map(({ id }) => id),
+    ...statements.map(({ month, workspace_id: workspace }) => `statement_${month}_${workspace}`),
+  ];
 }
