@@ -9,7 +9,7 @@ import type {
   WorldEvent,
   WorldPlan,
 } from '../simulation/events.ts';
-import { eachAccount, leavingAccount, movingAccount, slowKey, wholeAccount } from '../simulation/accounts.ts';
+import { accountOf, eachAccount, leavingAccount, movingAccount, slowKey, wholeAccount } from '../simulation/accounts.ts';
 import { requestOf } from '../simulation/make-plan.ts';
 import { one, type Rarity, rareRequest } from '../simulation/rare-events.ts';
 
@@ -54,6 +54,9 @@ function onTheWire(event: RequestEvent, chance: Chance): RequestEvent {
     return { ...event, ...fields };
   return { ...event, ...fields, directive: { ...directive, ...one(bents, chance) } };
 }
+
+/** A service knows of a new identity after a second at most. */
+const newIdentityMs = 1_200;
 
 /** When so many requests come at once that one key is above its rate, as shares of all. */
 const bursts = [0.22, 0.57, 0.72] as const;
@@ -122,7 +125,8 @@ export function makeRealPlan({
     at += isInBurst ? 1 : (chance() * 2_000) / perSecond;
     const drawn = requestOf(id, at, from);
     const key = isInBurst ? slowKey : chance() < richShare ? one(rich, chance) : drawn.key;
-    events.push({ ...onTheWire(rareRequest(drawn, rare, chance), chance), key });
+    const isTooSoon = accountOf(key) !== undefined && at < newIdentityMs;
+    events.push({ ...onTheWire(rareRequest(drawn, rare, chance), chance), key: isTooSoon ? richKeys[0] : key });
   }
   for (const [share, key] of identities ? tokenBursts : [])
     for (let number = 0; number < atOnce; number += 1)

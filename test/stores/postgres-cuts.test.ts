@@ -49,7 +49,7 @@ const moments = ['before', 'after'] as const;
 
 const statementsOfSettlement = [
   ...[/^insert into "ledger_models"/, /attach partition/, /^start transaction/, /^insert into requests/],
-  ...[/for no key update$/, /^update workspaces set balance/, /^insert into spending/],
+  ...[/for no key update$/, /^update workspaces set balance/, /insert into spending/],
   ...[/^insert into usage_hours/, /^insert into usage_days/, /^commit/],
 ];
 
