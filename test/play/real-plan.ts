@@ -9,7 +9,14 @@ import type {
   WorldEvent,
   WorldPlan,
 } from '../simulation/events.ts';
-import { accountOf, eachAccount, leavingAccount, movingAccount, slowKey, wholeAccount } from '../simulation/accounts.ts';
+import {
+  accountOf,
+  eachAccount,
+  leavingAccount,
+  movingAccount,
+  slowKey,
+  wholeAccount,
+} from '../simulation/accounts.ts';
 import { requestOf } from '../simulation/make-plan.ts';
 import { one, type Rarity, rareRequest } from '../simulation/rare-events.ts';
 

@@ -23,9 +23,10 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
     isAway: false,
     isKnown: true as boolean | 'away',
     accountsDown: false as boolean | 'silent',
+    failingOpens: 0,
     [trouble]: true,
   };
-  const calls = { lists: 0, issuer: 0, reviews: 0 };
+  const calls = { lists: 0, issuer: 0, reviews: 0, opens: 0 };
   const opened: unknown[] = [];
   const faults: TokenFault[] = [];
   const tokens = createTokens({
@@ -37,7 +38,8 @@ function open(first: readonly Identity[] = [identity()], trouble: 'isAway' | 'ac
       return state.identities;
     },
     open: async (account) => {
-      if (state.accountsDown !== false) throw new Error('the database is down');
+      calls.opens += 1;
+      if (state.accountsDown !== false || calls.opens <= state.failingOpens) throw new Error('the database is down');
       opened.push(account);
       return account.workspace === 'team' ? `hash of ${account.identityId} ${account.subject}` : undefined;
     },
@@ -81,6 +83,13 @@ describe('a token', () => {
     clock.advance(1_000);
     await expect(find(token)).resolves.toBeUndefined();
     expect(faults).toEqual(['expired']);
+  });
+
+  it('has its account opened once more if that failed', async () => {
+    const { find, tokenOf, state, opened } = open([identity({ match: ['true'] })]);
+    state.failingOpens = 1;
+    await expect(find(await tokenOf())).resolves.toBeDefined();
+    expect(opened).toHaveLength(1);
   });
 
   it('has an account of its subject', async () => {

@@ -207,7 +207,8 @@ function createAccounts({ open }: Pick<TokensOptions, 'open'>) {
       const name = JSON.stringify([identityId, workspace, subject]);
       const known = hashes.get(name);
       if (known !== undefined) return known;
-      const opened = await open(account);
+      // Once more: a connection can be lost, and a transaction rolled back beside another one.
+      const opened = await open(account).catch(() => open(account));
       if (opened !== undefined) remember(hashes, name, opened);
       return opened;
     },
