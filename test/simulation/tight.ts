@@ -58,6 +58,11 @@ const withBudgets = (world: World, times: (limit: bigint) => bigint): Partial<Wo
   },
 });
 
+const twoSecondsLater = <Change extends { readonly fromMs: number; readonly doneMs: number }>(
+  changes: readonly Change[],
+): readonly Change[] =>
+  changes.map((change) => ({ ...change, fromMs: change.fromMs + 2_000, doneMs: change.doneMs + 2_000 }));
+
 /** The same world, in which the tokens of callers end at another time. */
 const withTokenEnds = (world: World, byMs: number): Partial<World> =>
   withEvents(world, ({ token }) => ({
@@ -143,11 +148,7 @@ const tightChecks: readonly TightCheck[] = [
     ...{ name: 'good key', unit: 'stopped two seconds later', says: /^refusal: status 40[13]/ },
     view: (world) => ({
       get changes() {
-        return world.changes.map((change) => ({
-          ...change,
-          fromMs: change.fromMs + 2_000,
-          doneMs: change.doneMs + 2_000,
-        }));
+        return twoSecondsLater(world.changes);
       },
     }),
   },
@@ -180,11 +181,7 @@ const tightChecks: readonly TightCheck[] = [
     ...{ name: 'payer of an identity', unit: 'changed two seconds later', says: /^payer: workspace \d+ pays/ },
     view: (world) => ({
       get payerChanges() {
-        return world.payerChanges.map((change) => ({
-          ...change,
-          fromMs: change.fromMs + 2_000,
-          doneMs: change.doneMs + 2_000,
-        }));
+        return twoSecondsLater(world.payerChanges);
       },
     }),
   },

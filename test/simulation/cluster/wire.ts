@@ -76,15 +76,12 @@ function fateOf(trouble: ApiTrouble | undefined, chance: Chance): Fate {
 export class Wire extends Dispatcher {
   readonly #options: WireOptions;
   readonly #open = new Set<OpenCall>();
-  /** Calls of a program that has died. */
-  #left: readonly OpenCall[] = [];
 
   constructor(options: WireOptions) {
     super();
     this.#options = options;
     options.program.onDeath(() => {
       for (const call of this.#open) call.leave();
-      this.#left = [...this.#open];
     });
   }
 
@@ -140,7 +137,7 @@ export class Wire extends Dispatcher {
    * listens until its call ends: the world would never be freed.
    */
   release(): void {
-    for (const call of this.#left) call.release();
+    for (const call of this.#open) call.release();
   }
 
   override close(): Promise<void> {
