@@ -26,7 +26,7 @@ export interface EventMessage {
   readonly rows: readonly bigint[];
   /** Of a replay: where it goes on after this message, in the same row. */
   readonly goesOn: string | undefined;
-  /** Events that cannot be sent, because retention has deleted what they tell of. */
+  /** Events that cannot be sent, because retention has deleted their rows. */
   readonly missing: number;
 }
 

@@ -188,7 +188,7 @@ export async function keyLabels(
   return new Map(rows.map(({ id, name, workspace }) => [id, { name: name ?? undefined, workspace }]));
 }
 
-/** Who uses a key: its name, its workspace, and the identity whose account it is. */
+/** The user of a key: its name, its workspace, and the identity whose account it is. */
 export type KeyOwner = Awaited<ReturnType<typeof keyOwners>> extends ReadonlyMap<string, infer Owner> ? Owner : never;
 
 /** The owners of keys by their ids. */

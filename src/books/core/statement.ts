@@ -17,20 +17,20 @@ const month = z.string().regex(monthForm).meta({ description: 'A month in UTC.',
 export const closedAfterHours = 6;
 
 const hourMs = 3_600_000;
-/** The month of a moment, the moment at which it begins, and the month that follows it. */
+/** The month of a moment, the moment at which a month begins, and the month that follows one. */
 export const monthAt = (moment: number): string => isoOf(moment).slice(0, 7);
-export const startOf = (month: string): number => Date.parse(`${month}-01T00:00:00Z`);
-export const after = (month: string): string => monthAt(startOf(month) + 32 * 24 * hourMs);
+export const monthStart = (month: string): number => Date.parse(`${month}-01T00:00:00Z`);
+export const nextMonth = (month: string): string => monthAt(monthStart(month) + 32 * 24 * hourMs);
 
 /** When the statement of a month is made for good. */
-export const closesAt = (month: string): number => startOf(after(month)) + closedAfterHours * hourMs;
+export const closesAt = (month: string): number => monthStart(nextMonth(month)) + closedAfterHours * hourMs;
 /** The newest month whose statement is made for good. */
-export const lastClosed = (now: number): string => monthAt(startOf(monthAt(now - closedAfterHours * hourMs)) - 1);
+export const lastClosed = (now: number): string => monthAt(monthStart(monthAt(now - closedAfterHours * hourMs)) - 1);
 
 const count = z.int().min(0);
 const costBefore = usdSchema.meta({ description: 'The cost in the month before.' });
 
-/** What the usage of a statement is divided by. The lines of each, and of each name of a tag, add up to the usage. */
+/** The ways in which the usage of a statement is divided. The lines of each, and of each name of a tag, add up to the usage. */
 export const statementGroups = ['key', 'identity', 'model', 'tag'] as const;
 export type StatementGroup = (typeof statementGroups)[number];
 

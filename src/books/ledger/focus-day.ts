@@ -5,6 +5,7 @@ import type { ModelPrices } from '../accounts/model-prices.ts';
 import { listTagNames } from '../accounts/tag-budgets.ts';
 import { listWorkspaces } from '../accounts/workspaces.ts';
 import type { UsageLine } from '../core/administration.ts';
+import { monthAt, monthStart, nextMonth } from '../core/statement.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
 import type { Schema } from '../databases/schema.ts';
@@ -22,7 +23,7 @@ interface RecordedPrices {
   readonly prices: TokenPrices;
 }
 
-/** What a row charges for, and its price. */
+/** The meter of a row, its quantity and its price. */
 interface Charge {
   readonly meter: string;
   readonly consumed: readonly [quantity: number, unit: string];
@@ -50,8 +51,8 @@ const columns = {
   BillingAccountId: (_, { workspace }) => workspace.id,
   BillingAccountName: (_, { workspace }) => workspace.name,
   BillingCurrency: () => 'USD',
-  BillingPeriodEnd: (_, { day }) => secondOf(monthStart(day, 1)),
-  BillingPeriodStart: (_, { day }) => secondOf(monthStart(day, 0)),
+  BillingPeriodEnd: (_, { day }) => secondOf(monthStart(nextMonth(monthAt(day)))),
+  BillingPeriodStart: (_, { day }) => secondOf(monthStart(monthAt(day))),
   ChargeCategory: () => 'Usage',
   ChargeClass: () => null,
   ChargeDescription: ({ meter }, { line }) => `${meter} of ${line.model}`,
@@ -230,8 +231,3 @@ async function recordedPrices(
 
 /** FOCUS wants moments without parts of a second. */
 const secondOf = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z');
-
-function monthStart(day: number, monthsLater: number): number {
-  const at = new Date(day);
-  return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + monthsLater, 1);
-}

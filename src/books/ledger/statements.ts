@@ -8,12 +8,12 @@ import { isoOf } from '../core/field-kinds.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import { shownSums } from '../core/shown.ts';
 import {
-  after,
   closesAt,
   lastClosed,
   monthAt,
+  monthStart,
   type MonthStatement,
-  startOf,
+  nextMonth,
   type StatementGroup,
   type StatementLine,
 } from '../core/statement.ts';
@@ -34,7 +34,7 @@ export async function statement(
   workspace: string,
   { month, now }: { readonly month: string; readonly now: number },
 ): Promise<MonthStatement> {
-  if (startOf(month) > now) throw refusal('statement_of_future', { month, now: monthAt(now) });
+  if (monthStart(month) > now) throw refusal('statement_of_future', { month, now: monthAt(now) });
   for (;;) {
     const kept = await lastKept(queries, workspace, month);
     if (kept?.month === month) return kept;
@@ -58,10 +58,10 @@ async function makeNext(
   { workspace, month, now }: Wanted,
   kept: MonthStatement | undefined,
 ): Promise<readonly MonthStatement[]> {
-  const first = kept === undefined ? await firstMonth(transaction, workspace) : after(kept.month);
+  const first = kept === undefined ? await firstMonth(transaction, workspace) : nextMonth(kept.month);
   if (month < first) throw refusal('statement_before_workspace', { month, first });
   const made: MonthStatement[] = [];
-  for (let next = first; next <= month && made.at(-1)?.state !== 'closed'; next = after(next)) {
+  for (let next = first; next <= month && made.at(-1)?.state !== 'closed'; next = nextMonth(next)) {
     made.push(await makeStatement(transaction, { workspace, month: next, now }, { before: made.at(-1) ?? kept, made }));
   }
   return made;
@@ -70,7 +70,7 @@ async function makeNext(
 interface Earlier {
   /** The statement of the month before. */
   readonly before: MonthStatement | undefined;
-  /** Those that are not kept. */
+  /** The statements that are not kept. */
   readonly made: readonly MonthStatement[];
 }
 
@@ -81,7 +81,7 @@ async function makeStatement(
 ): Promise<MonthStatement> {
   const { before } = earlier;
   const { name, labels = {} } = await findWorkspace(transaction, workspaceId);
-  const filter = { workspaceId, since: startOf(month), until: startOf(after(month)) };
+  const filter = { workspaceId, since: monthStart(month), until: monthStart(nextMonth(month)) };
   const [total] = await usageReport(transaction, filter, []);
   const { cost: usage, requests } = total ?? { cost: 0n, requests: 0 };
   const late = await lateUsage(transaction, filter, earlier);
@@ -284,13 +284,13 @@ const statementOf = (of: ExpressionBuilder<Schema, 'workspaces'>, month: string)
     .whereRef('statements.workspace_id', '=', 'workspaces.id')
     .where('month', '=', month);
 
-/** Closes the last month that is over, and those before it, of every workspace for which nobody has asked since. */
+/** Closes the last month that is over, and those before it, of every workspace without a statement of it. */
 export async function closeMonths(queries: Kysely<Schema>, now: number): Promise<void> {
   const month = lastClosed(now);
   const open = await queries
     .selectFrom('workspaces')
     .select('id')
-    .where('created_at', '<', BigInt(startOf(after(month))))
+    .where('created_at', '<', BigInt(monthStart(nextMonth(month))))
     .where((of) => of.not(of.exists(statementOf(of, month))))
     .execute();
   for (const { id } of open) await statement(queries, id, { month, now });

@@ -5,7 +5,7 @@ import { readSharedSecret } from '../accounts/shared-secret.ts';
 import type { Schema } from '../databases/schema.ts';
 import { type EventFacts, eventSources } from './event-sources.ts';
 
-/** Some rows that events of one kind tell of. */
+/** Some rows of which events of one kind are made. */
 export interface Refs {
   readonly kind: EventKind;
   readonly refs: readonly string[];

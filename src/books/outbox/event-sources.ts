@@ -11,7 +11,7 @@ import type { Schema } from '../databases/schema.ts';
 import { idDigits, idValue } from '../databases/sql-dialect.ts';
 import { readIds } from '../ledger/read-requests.ts';
 
-/** What an event tells. `data` is public: never content, a credential or a key's text. */
+/** The facts of an event. `data` is public: never content, a credential or a key's text. */
 export interface EventFacts {
   /** The id of the row in the outbox. */
   readonly ref: string;
@@ -40,7 +40,7 @@ interface EventSource {
   readonly list: (queries: Kysely<Schema>, page: ReplayPage) => Promise<readonly string[]>;
 }
 
-/** Where the events of each kind come from: the rows that they tell of. */
+/** The rows of which the events of each kind are made. */
 export const eventSources: Readonly<Record<EventKind, EventSource>> = {
   request: { read: readRequests, list: listRequests },
   correction: { read: readCredits, list: listByTime('credits', 'created_at', 'amount < 0') },

@@ -142,7 +142,7 @@ function messageOf(events: readonly string[], about: Pick<EventMessage, 'rows' |
   return { id: messageId(body), body, events: events.length, ...about };
 }
 
-/** What is still to be sent of a replay: the `refs` of its row. */
+/** The rest of a replay: the `refs` of its row. */
 export interface EventReplay {
   readonly kind: EventKind;
   readonly since: number;

@@ -3,7 +3,7 @@ import type { OutboxKind } from '../../core/event-delivery.ts';
 import type { PackedId } from '../core/packed-id.ts';
 import type { Schema } from '../databases/schema.ts';
 
-// The outbox: a row for each subscription that wants an event, in the transaction of what it tells of. The row has the ids
+// The outbox: a row for each subscription that wants an event, in the transaction of its row in the books. The row has the ids
 // alone: the event is made when it is sent, of the rows of the ledger, which never change. Nothing is written while there
 // is no subscription.
 

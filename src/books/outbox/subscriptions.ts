@@ -138,7 +138,7 @@ async function countDropped(
     .execute();
 }
 
-/** What waits for a subscription. Drops the oldest events beyond `maxWaiting`, so that the disk stays bounded. */
+/** Counts the events that wait for a subscription. Drops the oldest events beyond `maxWaiting`, so that the disk stays bounded. */
 export async function waitingEvents(
   queries: Kysely<Schema>,
   { name, maxWaiting }: { readonly name: SubscriptionName; readonly maxWaiting: number },
@@ -198,7 +198,7 @@ async function dropOldest(
     }
     if (some.length === 0) return;
     await queries.transaction().execute(async (transaction) => {
-      // What another process has dropped or delivered meanwhile is not counted again.
+      // Rows that another process has dropped or delivered meanwhile are not counted again.
       const gone = await transaction
         .deleteFrom('outbox')
         .where('seq', 'in', some)
