@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { RequestHead } from './exchange.ts';
 import { Failure } from './failure.ts';
 import { listBounds } from './limits.ts';
@@ -32,7 +33,7 @@ export function tagText({ name, value }: Tag): string {
   return `${name}=${value}`;
 }
 
-/** What is wrong with numbers by tags. Undefined: nothing. */
+/** The fault of numbers by tags. Undefined: there is none. */
 export function tagCountsProblem(counts: Readonly<Record<string, number>>): string | undefined {
   const tags = Object.keys(counts);
   const { maxTagLimits } = listBounds;
@@ -40,6 +41,13 @@ export function tagCountsProblem(counts: Readonly<Record<string, number>>): stri
   const malformed = tags.find((tag) => tagOf(tag) === undefined);
   return malformed === undefined ? undefined : `${JSON.stringify(malformed)} is no tag: expected ${tagForm}`;
 }
+
+/** Numbers by tags, as objects and the admin API take them. */
+export const tagCounts = (count: z.ZodType<number>) =>
+  z.record(z.string(), count).superRefine((given, context) => {
+    const message = tagCountsProblem(given);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  });
 
 /** The value that stands for all values of a name beyond the bounds, and the name and value for all names beyond them. */
 export const otherTags = 'other';

@@ -52,13 +52,13 @@ export function takeToken(fullInMs: number, { rate }: BucketSize): number {
 }
 
 /** Longest time until the bucket is full, milliseconds. */
-export function longestFillMs({ rate, burst, maxOwedMs = 0 }: BucketSize): number {
+export function maxFillMs({ rate, burst, maxOwedMs = 0 }: BucketSize): number {
   return (burst * 1000) / rate + maxOwedMs;
 }
 
 /** How long the bucket takes to fill after tokens were taken, milliseconds. Below zero: they are given back. */
 export function takeTokens(fullInMs: number, size: BucketSize, tokens: number): number {
-  return Math.min(longestFillMs(size), Math.max(0, fullInMs + (tokens * 1000) / size.rate));
+  return Math.min(maxFillMs(size), Math.max(0, fullInMs + (tokens * 1000) / size.rate));
 }
 
 export function rateStatus(fullInMs: number, size: BucketSize): RateStatus {

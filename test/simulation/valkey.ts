@@ -12,7 +12,7 @@ import {
   heartbeatScript,
   leaveScript,
 } from '../../src/gateway/rate-limits/valkey-scripts.ts';
-import { hasToken, longestFillMs, minuteBucket, takeTokens } from '../../src/core/token-bucket.ts';
+import { hasToken, maxFillMs, minuteBucket, takeTokens } from '../../src/core/token-bucket.ts';
 import type { Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -216,7 +216,7 @@ export function createValkey(scheduler: Scheduler): SimulatedValkey {
   function tokenBuckets(keys: readonly string[], perMinutes: readonly string[]) {
     const buckets = keys.map((key, at) => ({ key, size: minuteBucket(Number(perMinutes[at])) }));
     const fullIn = ({ key, size }: (typeof buckets)[number]): number =>
-      Math.min(longestFillMs(size), Math.max(0, (live(strings, key) ?? 0) - now()));
+      Math.min(maxFillMs(size), Math.max(0, (live(strings, key) ?? 0) - now()));
     const counting = new Set<(typeof buckets)[number]>();
     return {
       counting,

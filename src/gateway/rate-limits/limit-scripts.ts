@@ -2,18 +2,18 @@ import { maxOwedTokensMs } from '../../core/token-bucket.ts';
 import { clock, script } from './valkey-script.ts';
 
 /**
- * A hash of a workspace, a key or a tag with a budget has the requests under way. Each replica has its number of requests in \`n:REPLICA\`, and their
- * reserved amount in \`a:REPLICA\`. The last settlement was \`at\` this time, and this much was \`left\` to spend. The hash expires
+ * A hash of a workspace, a key or a tag with a budget has the requests under way. Each replica has its number of requests in `n:REPLICA`, and their
+ * reserved amount in `a:REPLICA`. The last settlement was `at` this time, and this much was `left` to spend. The hash expires
  * after the longest silence that a request may have.
  *
- * \`+n\` and \`+a\` are the sums over all replicas, \`+at\` the time at which they were last added up. Each change is made in the
+ * `+n` and `+a` are the sums over all replicas, `+at` the time at which they were last added up. Each change is made in the
  * replica's fields and in the sums, so that a decision takes no longer with a thousand replicas than with one. There are no sums
  * while nothing is under way.
  */
 const keepMs = 86_400_000;
 
 /**
- * How long \`left\` counts after a settlement, milliseconds. Replicas may read the accounts so much later (docs/accounts.md: within
+ * How long `left` counts after a settlement, milliseconds. Replicas may read the accounts so much later (docs/accounts.md: within
  * a second).
  */
 const freshMs = 1_000;
@@ -44,7 +44,7 @@ local function change(hash, replica, more, reserved)
 end
 `;
 
-/** What the living replicas have in progress. Deletes the fields of dead replicas when it computes the sums. */
+/** The requests and amounts that the living replicas have in progress. Deletes the fields of dead replicas when it computes the sums. */
 const underWay = `
 local function under_way(hash, replica, replicas, now)
   local known = redis.call('HMGET', hash, '+n', '+a', '+at', 'left', 'at')
@@ -76,7 +76,7 @@ end
 `;
 
 /**
- * The buckets of limits in tokens a minute, as \`minuteBucket\` of core/token-bucket.ts has them: a bucket is the moment at which it is
+ * The buckets of limits in tokens a minute, as `minuteBucket` of core/token-bucket.ts has them: a bucket is the moment at which it is
  * full.
  */
 const tokenBuckets = `
@@ -97,7 +97,7 @@ end
 `;
 
 /**
- * Whether a limit refuses. One that is not enforced is noted instead. \`given\`: those that are not enforced, between commas.
+ * Whether a limit refuses. One that is not enforced is noted instead. `given`: those that are not enforced, between commas.
  * Results are the limit or what was done, what would have refused, and times in milliseconds.
  */
 const enforcement = `
@@ -111,7 +111,7 @@ end
 
 /**
  * Admits one request. If a limit refuses it, returns the limit and takes nothing. The same decision, in the same order, as
- * \`refusedBy\` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
+ * `refusedBy` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
  *
  * KEYS: bucket of the key, workspace, replicas, each budget (the key's, then those of tags), and the bucket of each limit in tokens.
  * ARGV: replica, rate, burst, most in flight, balance or empty, time or empty, number of limits in tokens, limits that are not
@@ -170,12 +170,12 @@ return answer('admitted')
 
 /**
  * Reserves the expected cost and the expected tokens of a request that is about to be dispatched. If a fund or a limit in tokens is
- * exhausted, returns it and reserves nothing. The same decision as `shortOfTokens` and `shortOf` of core/limits.ts, over all replicas.
+ * exhausted, returns it and reserves nothing. The same decision as `exceededTokens` and `shortOf` of core/limits.ts, over all replicas.
  *
  * KEYS: replicas, workspace, each budget (the key's, then those of tags), and the bucket of each limit in tokens.
  * ARGV: replica, number of limits in tokens, tokens, limits that are not enforced, then for the workspace and each budget: what is left or empty, the amount
  * reserved for its other requests on this replica, and the same with this request; and the tokens a minute of each limit in tokens.
- * Returns whether each limit in tokens counts the request (\`1\`), and the time until its bucket is full. One that would have refused
+ * Returns whether each limit in tokens counts the request (`1`), and the time until its bucket is full. One that would have refused
  * the request does not.
  */
 export const reserveScript = script(`${clock}${change}${underWay}${tokenBuckets}${enforcement}
@@ -225,7 +225,7 @@ return 1
 /**
  * Stores a replica's report of the requests and amounts that it has under way for a workspace or a budget.
  *
- * KEYS: the hash. ARGV: replica, change of the number of requests, reserved amount, rest of the funds or empty, \`1\` under a new
+ * KEYS: the hash. ARGV: replica, change of the number of requests, reserved amount, rest of the funds or empty, `1` under a new
  * name, so that reports under the old name no longer count.
  * If two reports of the rest come within a second, the lower rest counts, because reports may come in the wrong order.
  */

@@ -9,7 +9,7 @@ import {
 } from '../../core/limits.ts';
 import {
   type BucketSize,
-  longestFillMs,
+  maxFillMs,
   minuteBucket,
   minuteStatus,
   type RateStatus,
@@ -37,11 +37,11 @@ export function createRateBuckets(clock: Clock) {
   function fullInMs(id: string, size: BucketSize): number {
     const now = clock.elapsed();
     const left = Math.max(0, (fullAt.get(id) ?? 0) - now);
-    const longestMs = longestFillMs(size);
-    if (left <= longestMs) return left;
+    const maxMs = maxFillMs(size);
+    if (left <= maxMs) return left;
     // The size was changed: the bucket now counts as empty.
-    fullAt.set(id, now + longestMs);
-    return longestMs;
+    fullAt.set(id, now + maxMs);
+    return maxMs;
   }
 
   function keep(id: string, inMs: number): void {
@@ -84,7 +84,7 @@ export function tightest(
 export function holdTokens(buckets: RateBuckets, { tokens: limits = [], notEnforced }: LimitsAsk) {
   let held: number | undefined;
   let would: readonly TokenLimitName[] = [];
-  /** Those that count the request. One that would have refused it does not. */
+  /** The limits that count the request. One that would have refused it does not. */
   let counting = limits;
   function take(tokens: number): void {
     for (const limit of counting) buckets.takeTokens(limit, tokens - (held ?? 0));

@@ -67,7 +67,7 @@ return messages
  * Adds a replica's report on pools, and returns the reports of the others that it has not seen. Reports with prompts are kept for
  * longer than those with nothing but work, so that a replica that starts knows what engines have in their caches.
  *
- * KEYS: reports with prompts, reports without. ARGV: replica, a report or nothing, whether it has prompts (\`1\` or \`0\`), the last
+ * KEYS: reports with prompts, reports without. ARGV: replica, a report or nothing, whether it has prompts (`1` or `0`), the last
  * report that was seen of each key or nothing, how many to return of each key.
  * Returns for each key: the last report that was looked at, whether that is all, and the replica and text of each report.
  */
@@ -120,7 +120,7 @@ return others
 /**
  * Adds a replica's blocks of keys, the later one of each key, and returns all of them. They expire when no replica has any.
  *
- * KEYS: the blocks by key. ARGV: blocks (\`KEY STATUS MILLISECONDS SIGNATURE\`).
+ * KEYS: the blocks by key. ARGV: blocks (`KEY STATUS MILLISECONDS SIGNATURE`).
  */
 export const keyBlocksScript = script(`
 for _, text in ipairs(ARGV) do

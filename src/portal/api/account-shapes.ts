@@ -11,7 +11,7 @@ import { budgetPeriods } from '../../core/account.ts';
 import { areLabels, labelsForm } from '../../core/labels.ts';
 import { formatUsd } from '../../core/money.ts';
 import { readModelPatterns } from '../../core/model-patterns.ts';
-import { tagCountsProblem } from '../../core/tags.ts';
+import { tagCounts } from '../../core/tags.ts';
 import type { ShownFields } from '../../books/core/shown.ts';
 import { budgetThresholds, givenThresholds } from './alerts.ts';
 import { givenMoment, givenUsd, moment, positiveCount, usd } from './values.ts';
@@ -38,10 +38,6 @@ const patterns = z
   .meta({ description: 'Models such as `org/model`, or `org/*` for all of an organisation.', example: ['qwen/*'] });
 
 const labels = z.record(z.string(), z.string());
-const tagCounts = z.record(z.string(), positiveCount).superRefine((given, context) => {
-  const message = tagCountsProblem(given);
-  if (message !== undefined) context.addIssue({ code: 'custom', message });
-});
 
 /** What a field takes in an answer, and in the body of a request. */
 function schemasOf(field: AccountField): { readonly shown: z.ZodType; readonly given: z.ZodType } {
@@ -66,7 +62,7 @@ function schemasOf(field: AccountField): { readonly shown: z.ZodType; readonly g
     case 'thresholds':
       return { shown: budgetThresholds, given: givenThresholds };
     case 'tag-counts':
-      return same(tagCounts);
+      return same(tagCounts(positiveCount));
     case 'labels':
       return { shown: labels, given: labels.refine(areLabels, `expected ${labelsForm}`) };
   }

@@ -10,7 +10,7 @@ import type {
 import { maxLabels } from '../../../core/account.ts';
 import { listBounds } from '../../../core/limits.ts';
 import { parseUsd } from '../../../core/money.ts';
-import { tagCountsProblem } from '../../../core/tags.ts';
+import { tagCounts } from '../../../core/tags.ts';
 import { instant, shaped, text } from './fields.ts';
 
 // The fields of accounts in the specs of their objects, derived from their tables.
@@ -38,11 +38,6 @@ export const count = z.int().min(1).max(1_000_000_000);
 const labels = z.record(z.string().max(63), z.string().max(63)).superRefine((given, context) => {
   if (Object.keys(given).length <= maxLabels) return;
   context.addIssue({ code: 'custom', message: `expected at most ${maxLabels} labels` });
-});
-
-const tagCounts = z.record(z.string(), count).superRefine((given, context) => {
-  const message = tagCountsProblem(given);
-  if (message !== undefined) context.addIssue({ code: 'custom', message });
 });
 
 export const thresholds = z
@@ -77,7 +72,7 @@ function schemaOf(field: Exclude<AccountField, { readonly kind: 'budget' }>): z.
     case 'labels':
       return labels.default({});
     case 'tag-counts':
-      return tagCounts.optional();
+      return tagCounts(count).optional();
   }
 }
 
@@ -97,7 +92,7 @@ type SpecShape<Fields extends AccountFields> = {
   >;
 };
 
-function mostEntries({ kind }: AccountField): { readonly maxProperties?: number } {
+function maxEntries({ kind }: AccountField): { readonly maxProperties?: number } {
   if (kind === 'labels') return { maxProperties: maxLabels };
   return kind === 'tag-counts' ? { maxProperties: listBounds.maxTagLimits } : {};
 }
@@ -107,7 +102,7 @@ export function specShape<Fields extends AccountFields>(fields: Fields): SpecSha
   const shape = Object.entries<AccountField>(fields).flatMap(([key, field]) => {
     if (field.declared === undefined || field.kind === 'budget') return [];
     const { about: description, example } = field.declared;
-    return [[key, schemaOf(field).meta({ description, example, ...mostEntries(field) })]];
+    return [[key, schemaOf(field).meta({ description, example, ...maxEntries(field) })]];
   });
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the type is made of the same table
   return Object.fromEntries(shape) as SpecShape<Fields>;
