@@ -8,7 +8,7 @@ import { accountOf } from './accounts.ts';
 import { billFaults } from './check-bill.ts';
 import { chanceFrom } from '../support/chance.ts';
 import { differenceOf, isContinuedAlone } from './check-answer.ts';
-import { couldBeServed } from './check-availability.ts';
+import { type AskedRequest, couldBeServed } from './check-availability.ts';
 import { writtenTokens } from './check-delivered.ts';
 import { placeTriedTwice } from './check-attempts.ts';
 import { catalogsInForce, type MadeCatalog } from './check-catalog.ts';
@@ -17,7 +17,7 @@ import { eventFaults } from './check-events.ts';
 import { fundsFaults } from './check-funds.ts';
 import { healedMs, mustRefuse, stopDelayMs } from './check-stopped.ts';
 import { toldFaults } from './check-told.ts';
-import { isRequest, type RequestEvent } from './events.ts';
+import type { RequestEvent } from './events.ts';
 import { leftoversOf, reservationsLeft } from './leftovers.ts';
 import { createMoneyInvariants } from './money-invariants.ts';
 import { createStatusInvariants } from './status-invariants.ts';
@@ -61,10 +61,14 @@ export interface Invariants {
 /** Rows that are older are read when all rows are. */
 const newRowsMs = 180_000;
 
+const askedOf = ({ event, startedAt, end, endedAt }: Call): AskedRequest => ({
+  ...{ startedAt, directive: event.directive },
+  endedAt: end() === 'open' ? undefined : endedAt(),
+});
+
 export function createInvariants(world: World, { maxViolations = 20 } = {}): Invariants {
   const { scheduler } = world;
   const violations: Violation[] = [];
-  const requests = world.plan.events.filter(isRequest);
   const open = new Set<Call>();
   const checked = new Set<Call>();
   const told = new Map<string, { readonly cost: bigint; readonly usage: JsonObject; readonly event: RequestEvent }>();
@@ -181,9 +185,8 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
     if (accountOf(call.event.key) !== undefined && !world.isOnDisk && status === 503) return;
     if (
       isFailure &&
-      couldBeServed(call.event, {
-        requests,
-        until: scheduler.now(),
+      couldBeServed(askedOf(call), {
+        requests: world.calls.map(askedOf),
         isRefused: status === 503 || call.event.search !== undefined,
       })
     )
