@@ -19,7 +19,8 @@ const [folder = '', engine = '', binary = ''] = process.argv.slice(2);
 const enginePort = Number(engine);
 const cluster = 'engine';
 const endpoint = endpointName('127.0.0.1', enginePort);
-const largestBodyBytes = 1024 ** 2;
+const largestBodyBytes = 32 * 1024 ** 2;
+const fieldsBytes = 1024;
 
 mkdirSync(folder, { recursive: true });
 const { files, concurrency } = writeEnvoyFiles({
@@ -49,7 +50,9 @@ process.send?.({ port: envoy.port });
 /** Sends the caller's body to the engine and the engine's answer to the caller, both unread. The model's name selects the engine's path. */
 async function relay(exchange: Exchange): Promise<void> {
   const body = Buffer.from(await exchange.body(largestBodyBytes));
-  const shape = /"model":"bench\/([\w-]+)"/.exec(body.toString())?.[1] ?? '';
+  // Large prompts are passed on unread: what matters stands before them.
+  const fields = body.toString('utf8', 0, fieldsBytes);
+  const shape = /"model":"bench\/([\w-]+)"/.exec(fields)?.[1] ?? '';
   const isStream = body.includes('"stream":true');
   const bytes = new TextDecoder();
   let answer = '';

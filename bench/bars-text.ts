@@ -4,7 +4,7 @@ import { alignTable, titles } from './table.ts';
 
 /** The bars that were measured. `chosen`: by name. */
 export function barsText({ figures }: BarsFile, chosen: readonly Bar[]): string {
-  const targets = (['plain', 'peer', 'before'] as const).filter((name) =>
+  const targets = (['plain', 'bare', 'peer', 'before'] as const).filter((name) =>
     Object.values(figures).some((of) => of[name] !== undefined),
   );
   return alignTable([

@@ -53,15 +53,20 @@ async function profile({ command: { plan }, gateways: { pool, weir }, folder }: 
   for (const load of loads) print(profileText(await readProfiles(profilesIn(folder), load)));
 }
 
-async function budget({ command, gateways, folder }: Run): Promise<void> {
-  const { pool, targets, envoy, enginePort, benchPids } = gateways;
+/** The gateways, with the bare path behind plain Envoy. */
+async function addBarePath({ targets, envoy, enginePort, benchPids }: Gateways, folder: string): Promise<Target[]> {
   const bare = await startBarePath({ binary: envoy, folder: join(folder, 'bare'), enginePort });
   closers.push(bare.stop);
   const bareTarget: Target = {
     ...{ name: 'bare', address: { host: '127.0.0.1', port: bare.port }, pid: bare.pid, benchPids },
-    request: (shape, stream) => chatRequest({ path: '/v1', model: modelId(shape), stream }),
+    request: (shape, stream, prompt) => chatRequest({ path: '/v1', model: modelId(shape), stream, prompt }),
   };
-  const withBare = targets.toSpliced(1, 0, bareTarget);
+  return targets.toSpliced(1, 0, bareTarget);
+}
+
+async function budget({ command, gateways, folder }: Run): Promise<void> {
+  const { pool } = gateways;
+  const withBare = await addBarePath(gateways, folder);
   report('warm-up');
   for (const target of withBare) await warmUp(pool, target, command.plan);
   const measured = await measureBudget({ pool, targets: withBare, rounds: command.plan.rounds, report });
@@ -96,12 +101,14 @@ async function tokens({ command, gateways: { pool, targets } }: Run): Promise<vo
   failIfAny(failuresOf(samples));
 }
 
-async function measureEachBar({ command, gateways: { pool, targets, weir } }: Run): Promise<void> {
+async function measureEachBar({ command, gateways, folder }: Run): Promise<void> {
   const { plan, bars: chosen, pictures } = command;
+  const { pool, weir } = gateways;
   const starts = weir === undefined ? [] : [{ target: weir.name, seconds: weir.startMs / 1_000 }];
   const withPictures = pictures !== undefined;
   // Before the loads are part of it.
   const on = machine();
+  const targets = weir === undefined ? gateways.targets : await addBarePath(gateways, folder);
   const { readings, failures } = await measureBars({ plan, chosen, withPictures, pool, targets, starts, report });
   const file = barsFile(readings, { machine: on, rounds: plan.rounds });
   print(barsText(file, chosen));

@@ -10,19 +10,19 @@ const { figures, machine, rounds } = barsFileSchema.parse(JSON.parse(readFileSyn
 function measured({
   name,
   source,
-}: Pick<Bar, 'name' | 'source'>): Readonly<Record<'weir' | 'plain', number | undefined>> {
-  const { weir, plain } = figures[name] ?? {};
-  return { weir: source.kind === 'apart' ? source.figure : weir?.median, plain: plain?.median };
+}: Pick<Bar, 'name' | 'source'>): Readonly<Record<'weir' | 'bare' | 'plain', number | undefined>> {
+  const { weir, bare, plain } = figures[name] ?? {};
+  return { weir: source.kind === 'apart' ? source.figure : weir?.median, bare: bare?.median, plain: plain?.median };
 }
 
-/** A row for each bar: the bar, plain Envoy's figure and Weir's, and whether it is met. */
+/** A row for each bar: the bar, the figures of plain Envoy, of the bare path and of Weir, and whether it is met. */
 export function barsRows(): readonly (readonly string[])[] {
   return bars.map((bar) => {
-    const { weir, plain } = measured(bar);
+    const { weir, bare, plain } = measured(bar);
     const text = (value: number | undefined): string => (value === undefined ? '–' : withUnit(value, bar.unit));
     const verdict = weir === undefined ? 'not measured' : isMet(bar, weir) ? 'yes' : '**no**';
     const name = bar.source.kind === 'apart' ? commandOf(bar) : bar.name;
-    return [bar.title, limitText(bar), text(plain), text(weir), verdict, `\`${name}\``];
+    return [bar.title, limitText(bar), text(plain), text(bare), text(weir), verdict, `\`${name}\``];
   });
 }
 

@@ -37,7 +37,7 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
 
 /** The bars of the benchmark, with the figures of the last run. */
 function barsTable(): string {
-  return markdownTable(['', 'bar', 'plain Envoy', 'Weir', 'met', 'name, or command'], barsRows());
+  return markdownTable(['', 'bar', 'plain Envoy', 'bare path', 'Weir', 'met', 'name, or command'], barsRows());
 }
 
 const code = (text: string): string => `\`${text}\``;
