@@ -1,13 +1,16 @@
 /** Changes the code that counts money in small ways, and lists the changes that no test notices. */
 import { execFileSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, matchesGlob, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { chanceFrom } from '../support/chance.ts';
 import { type MutatedFolder, mutatedFolders } from './folders.ts';
 import { secondPass } from './second-pass.ts';
-import { changedLines } from './support/changed-lines.ts';
+import { changedLines, type LineRange } from './support/changed-lines.ts';
 import type { Mutant } from './support/mutants.ts';
+import { sampledLines } from './support/sampled-lines.ts';
 
 /** The part of Stryker that is used. Its own types are not there when the code is checked: see package.json. */
 interface StrykerModule {
@@ -23,6 +26,9 @@ const { positionals, values } = parseArgs({
     // Only what the branch has changed since this commit, or since it left `main`.
     changed: { type: 'boolean', default: false },
     since: { type: 'string' },
+    // Only so many percent of the lines, drawn by the seed.
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
     // What is not found then meets the simulation.
     second: { type: 'boolean', default: false },
     worlds: { type: 'string', default: '12' },
@@ -38,14 +44,28 @@ const { Stryker } = (await import(pathOf('@stryker-mutator/core'))) as StrykerMo
 
 const git = (...args: readonly string[]): string => execFileSync('git', args, { encoding: 'utf8' });
 
-/** The lines of a folder that were changed, as Stryker selects them. */
-function changedIn({ sources }: MutatedFolder, diff: string): readonly string[] {
-  const [taken, left] = [sources.filter((one) => !one.startsWith('!')), sources.filter((one) => one.startsWith('!'))];
-  return [...changedLines(diff)].flatMap(([file, ranges]) => {
-    const isIn = (patterns: readonly string[]): boolean =>
-      patterns.some((one) => matchesGlob(file, one.replace(/^!/, '')));
-    return isIn(taken) && !isIn(left) ? ranges.map(([from, to]) => `${file}:${from}-${to}`) : [];
-  });
+const takenBy = ({ sources }: MutatedFolder): readonly string[] => sources.filter((one) => !one.startsWith('!'));
+
+function isIn(folder: MutatedFolder, file: string): boolean {
+  const matches = (one: string): boolean => matchesGlob(file, one.replace(/^!/, ''));
+  return takenBy(folder).some(matches) && !folder.sources.some((one) => one.startsWith('!') && matches(one));
+}
+
+/** Lines of a file, as Stryker selects them. */
+const selected = (file: string, ranges: readonly LineRange[]): readonly string[] =>
+  ranges.map(([from, to]) => `${file}:${from}-${to}`);
+
+/** The lines of a folder that were changed. */
+const changedIn = (folder: MutatedFolder, diff: string): readonly string[] =>
+  [...changedLines(diff)].flatMap(([file, ranges]) => (isIn(folder, file) ? selected(file, ranges) : []));
+
+/** A share of the lines of a folder. */
+function sampledIn(folder: MutatedFolder, share: number): readonly string[] {
+  const chance = chanceFrom(Number(values.seed));
+  return globSync([...takenBy(folder)])
+    .filter((file) => isIn(folder, file))
+    .toSorted()
+    .flatMap((file) => selected(file, sampledLines(readFileSync(file, 'utf8').split('\n').length, share, chance)));
 }
 
 function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly Mutant[]> {
@@ -57,7 +77,7 @@ function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly 
     vitest: { configFile: 'test/mutants/vitest.config.ts', related: false, pool: 'threads' },
     coverageAnalysis: 'perTest',
     concurrency: Number(values.concurrency),
-    incremental: !values.changed,
+    incremental: !values.changed && values.sample === undefined,
     incrementalFile: join(kept, `${name}.json`),
     tempDirName: join(kept, `${name}.tmp`),
     // Stryker would read it with the API of TypeScript, which the native compiler does not have.
@@ -90,7 +110,10 @@ const share = (part: number, whole: number): string => ((part / whole) * 100).to
 const diff = values.changed
   ? git('diff', '--unified=0', '--no-color', values.since ?? git('merge-base', 'main', 'HEAD').trim(), '--', 'src')
   : undefined;
-const wanted = diff === undefined ? named : named.map((folder) => ({ ...folder, sources: changedIn(folder, diff) }));
+const wanted = named.map((folder) => {
+  if (diff !== undefined) return { ...folder, sources: changedIn(folder, diff) };
+  return values.sample === undefined ? folder : { ...folder, sources: sampledIn(folder, Number(values.sample) / 100) };
+});
 for (const folder of wanted) {
   if (folder.sources.length === 0) continue;
   const mutants = await testMutants(folder);
