@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import * as figures from '../accounts/account-figures.ts';
 import * as alerts from '../accounts/alerts.ts';
 import * as audit from '../accounts/audit.ts';
+import * as avoidable from '../accounts/avoidable-limits.ts';
 import * as declarations from '../accounts/declarations.ts';
 import * as declaredKeys from '../accounts/declared-keys.ts';
 import * as declaredWorkspaces from '../accounts/declared-workspaces.ts';
@@ -71,9 +72,10 @@ export const declared = {
   accountFigures: figures.accountFigures,
 };
 
-/** The operations of a service on thresholds that are reached, and on events that it sends. They change no account. */
+/** The operations of a service on thresholds that are reached, on limits that do not hold, and on events that it sends. They change no account. */
 export const sending = {
   recordReached: alerts.recordReached,
+  avoidableLimits: avoidable.avoidableLimits,
   closeMonths: statements.closeMonths,
   keepSubscriptions: subscriptions.keepSubscriptions,
   nextMessages: messages.nextMessages,

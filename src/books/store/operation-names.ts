@@ -14,6 +14,7 @@ import type {
 /** The names of `sending`. */
 export const eventOperations = {
   recordReached: true,
+  avoidableLimits: true,
   closeMonths: true,
   keepSubscriptions: true,
   nextMessages: true,

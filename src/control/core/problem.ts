@@ -32,6 +32,7 @@ export const problemKinds = [
   'dependency-failing',
   'events-late',
   'events-dropped',
+  'limit-avoidable',
   'certificate-expires',
   'not-shown',
 ] as const;

@@ -31,6 +31,7 @@ const well: Observed = {
   objects: [],
   errors: [],
   identities: { faulty: new Map(), refused: [] },
+  avoidable: [],
 };
 const inService = (changes: Partial<ObservedService>): Observed => ({ ...well, service: { ...service, ...changes } });
 const inStore = (changes: Partial<ObservedStore>): Observed => inService({ store: { ...store, ...changes } });
@@ -162,6 +163,20 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'events-dropped',
     'events',
     'Events from 2026-07-01T00:00:00.000Z on were dropped',
+  ],
+  [
+    'a tag with a limit may be left out',
+    { ...well, avoidable: [{ workspace: 'acme', tags: ['team=search'], callers: 3, caller: 'ci' }] },
+    'limit-avoidable',
+    'workspace/acme',
+    'The limit of team=search can be avoided: 3 keys (such as ci) may leave the tag out, and no such limit is set for them.',
+  ],
+  [
+    'tags with a limit may be left out by one key',
+    { ...well, avoidable: [{ workspace: 'acme', tags: ['a=1', 'b=2', 'c=3', 'd=4'], callers: 1, caller: 'ci' }] },
+    'limit-avoidable',
+    'workspace/acme',
+    'The limit of a=1, b=2, c=3 and 1 more can be avoided: a key (ci) may leave the tag out, and no such limit is set for it.',
   ],
   [
     'the collector of traces is away',

@@ -1,7 +1,9 @@
+import type { AvoidableLimit } from '../../core/avoidable-limit.ts';
 import type { InSlices } from '../../core/clock.ts';
 import { errorRateProblem, type ErrorFigure, estimatedUsage } from './error-rates.ts';
 import { coversOf, type Finding, type FoundKind, ofModels } from './kinds.ts';
 import { identityProblems, type ObservedIdentities } from './identity-problems.ts';
+import { limitProblem } from './limit-problems.ts';
 import { type CatalogMistake, conditionProblems, mistakes, type ObservedObject } from './object-problems.ts';
 import { type ObservedService, serviceProblems } from './service-problems.ts';
 import type { Look, ProblemTracker } from './track-problems.ts';
@@ -13,6 +15,7 @@ export interface Observed {
   readonly objects: readonly ObservedObject[];
   readonly errors: readonly ErrorFigure[];
   readonly identities: ObservedIdentities;
+  readonly avoidable: readonly AvoidableLimit[];
 }
 
 interface FindOptions {
@@ -31,7 +34,7 @@ const nothing: ReadonlySet<FoundKind> = new Set();
  * through thousands of objects in slices.
  */
 export async function findProblems(
-  { service, objects, errors, identities, mistakes: found }: Observed,
+  { service, objects, errors, identities, avoidable, mistakes: found }: Observed,
   { isListed, inSlices }: FindOptions,
 ): Promise<Look> {
   const ofObjects = await inSlices(service.isEnvoyAnswering ? objects : [], conditionProblems);
@@ -44,6 +47,7 @@ export async function findProblems(
     ...ofObjects.flat(),
     ...ofErrors.flat(),
     ...identityProblems(identities),
+    ...avoidable.map(limitProblem),
   ];
   const all = new Set(findings.map(({ object, kind }) => `${kind} ${object}`));
   // A Backend with an expired certificate fails because of it.

@@ -66,6 +66,7 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'dependency-failing': certain,
   'events-late': certain,
   'events-dropped': certain,
+  'limit-avoidable': certain,
   'certificate-expires': certain,
 };
 

@@ -16,6 +16,7 @@ function sampleAlerts(changes: () => number | undefined) {
         if (failing.isFailing) throw new Error('the database is down');
         return 0;
       },
+      avoidableLimits: async () => [],
       keepSubscriptions: async () => undefined,
       closeMonths: async (now) => void closings.push(now),
     },

@@ -1,12 +1,14 @@
 import { type Clock, every } from '../../core/clock.ts';
 import type { EventSubscription } from '../../core/event-delivery.ts';
 import { messageOf } from '../../core/failure.ts';
+import type { AvoidableLimit } from '../../core/avoidable-limit.ts';
 import { lastClosed } from '../../books/core/statement.ts';
 
 /** The operations of the database. They run in a thread of their own, never in a request's way. */
 export interface AlertStore {
   readonly keepSubscriptions: (wanted: readonly EventSubscription[], now: number) => Promise<void>;
   readonly recordReached: (now: number) => Promise<number>;
+  readonly avoidableLimits: (now: number) => Promise<readonly AvoidableLimit[]>;
   readonly closeMonths: (now: number) => Promise<void>;
 }
 
@@ -25,7 +27,7 @@ const lookMs = 10_000;
 const firstLookMs = 500;
 
 /**
- * Looks for reached thresholds on every replica, closes months, and keeps the subscriptions for which these and all other events
+ * Looks for reached thresholds, and for limits that callers can avoid, on every replica, closes months, and keeps the subscriptions for which these and all other events
  * are noted. The database decides which replica records a threshold, and which one closes a month. `close` waits for the look under way.
  */
 export function startAlerts({ store, clock, changes, subscriptions, log }: AlertParts) {
@@ -34,6 +36,7 @@ export function startAlerts({ store, clock, changes, subscriptions, log }: Alert
   let isKept = subscriptions.length === 0;
   /** The last month whose statements this service has seen closed. */
   let closed: string | undefined;
+  let avoidable: readonly AvoidableLimit[] = [];
   let look = Promise.resolve();
 
   async function lookOnce(): Promise<void> {
@@ -44,6 +47,7 @@ export function startAlerts({ store, clock, changes, subscriptions, log }: Alert
     await store.keepSubscriptions(subscriptions, clock.now());
     isKept = true;
     await store.recordReached(clock.now());
+    avoidable = await store.avoidableLimits(clock.now());
     looked = seen;
     if (month === closed) return;
     await store.closeMonths(clock.now());
@@ -61,6 +65,8 @@ export function startAlerts({ store, clock, changes, subscriptions, log }: Alert
     },
   );
   return {
+    /** As of the last look. */
+    avoidable: () => avoidable,
     close: async (): Promise<void> => {
       cancel();
       await look;

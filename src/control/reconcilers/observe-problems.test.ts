@@ -38,6 +38,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays, answerMs 
   const observe = createObserver({
     ...{ clock, errors, figures: idleFigures(), refusedShare: () => 0, log: { warn: () => undefined } },
     identities: () => ({ faulty: new Map(), refused: [] }),
+    avoidable: () => [],
     store: {
       status: () => ({ database: 'up', journalBytes: 0, hasRoom: true, reason: undefined }),
     },

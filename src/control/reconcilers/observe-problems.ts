@@ -39,6 +39,7 @@ interface ObservedParts {
   readonly errors: Pick<ErrorCounts, 'ofModels' | 'ofBackends'>;
   readonly refusedShare: () => number;
   readonly identities: () => ObservedIdentities;
+  readonly avoidable: () => Observed['avoidable'];
   readonly log: Pick<PartLog, 'warn'>;
 }
 
@@ -93,6 +94,7 @@ export function createObserver(parts: ObservedParts): () => Promise<Observed> {
       objects,
       errors: await errorFigures(objects, errors, inSlices),
       identities: parts.identities(),
+      avoidable: parts.avoidable(),
     };
   };
 }

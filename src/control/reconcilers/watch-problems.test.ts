@@ -20,7 +20,7 @@ const well: Observed = {
     ...{ catalogAgeMs: undefined, certificates: [], events: [] },
     store: { database: 'up', journalBytes: 0, journalLimitBytes: 100, hasRoom: true, isDamaged: false },
   },
-  ...{ mistakes: [], objects: [], errors: [], identities: { faulty: new Map(), refused: [] } },
+  ...{ mistakes: [], objects: [], errors: [], identities: { faulty: new Map(), refused: [] }, avoidable: [] },
 };
 const mistake = (field: string): Observed => ({
   ...well,

@@ -7,11 +7,12 @@ import { Webhook } from 'standardwebhooks';
 import { expect, it, onTestFinished } from 'vitest';
 import { notedProgramLog } from '../../../test/support/noted-log.ts';
 import { runCommand } from '../../../test/support/run-command.ts';
-import { sampleDatabase, temporaryFolder } from '../../../test/support/sample-database.ts';
+import { sampleAuthor, sampleDatabase, temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { databaseUrl } from '../../../test/support/sample-store.ts';
 import { untilHolds } from '../../../test/support/until-holds.ts';
 import { watchDependencies } from '../../core/dependency-cause.ts';
+import { changeWorkspace } from '../../books/accounts/workspaces.ts';
 import { readSettings } from '../../process/settings/read-settings.ts';
 import { openEvents } from './open-events.ts';
 
@@ -78,6 +79,15 @@ it('a service sends what its settings say, signed, and again after the command o
   await untilHolds(() => expect(received).toHaveLength(3));
   expect(JSON.parse(received[1]?.body ?? '')).toEqual(JSON.parse(body));
   expect(JSON.parse(received[2]?.body ?? '')).toMatchObject([{ type: 'dev.weir.credit', data: { amount: '10' } }]);
+});
+
+it('a service finds the limits that callers can avoid', async () => {
+  const { queries, location } = await sampleDatabase();
+  await changeWorkspace(queries, 'acme', { tagTokensPerMinute: { 'team=search': 9 } }, sampleAuthor);
+  const receiver = { WEIR_EVENTS_URL: 'http://127.0.0.1:1', WEIR_EVENTS_SECRET_FILE: fileWith(secret) };
+  const events = await eventsOf({ ...receiver, WEIR_DATABASE_URL: databaseUrl(location) });
+  onTestFinished(events.close);
+  await untilHolds(() => expect(events.avoidable()).toMatchObject([{ workspace: 'acme', tags: ['team=search'] }]));
 });
 
 it.each([

@@ -97,6 +97,7 @@ async function openServices(count: number) {
     const sender = createWebhookSender({ url: receiver.url, readSecrets: async () => secret, clock });
     const store: AlertStore & EventStore = {
       recordReached: counted('store', thread.store.recordReached),
+      avoidableLimits: counted('store', thread.store.avoidableLimits),
       keepSubscriptions: counted('store', thread.store.keepSubscriptions),
       closeMonths: counted('store', thread.store.closeMonths),
       nextMessages: counted('store', thread.store.nextMessages),

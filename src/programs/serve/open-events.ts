@@ -55,6 +55,7 @@ export async function openEvents(
     /** Undefined: nothing is sent. */
     deliveries:
       senders.length === 0 ? undefined : (): readonly SubscriptionFigures[] => senders.map(({ figures }) => figures()),
+    avoidable: alerts.avoidable,
     /** The database, in the thread of the events. */
     store,
     close: async (): Promise<void> => {

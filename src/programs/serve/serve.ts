@@ -51,7 +51,8 @@ export function run(argv: readonly string[]): Promise<number> {
         changes: () => changes(),
       });
       const service = await startService(settings, {
-        ...{ ...surroundings, number, storeThread, events: events.deliveries, dependencies },
+        ...{ ...surroundings, number, storeThread, dependencies },
+        ...{ events: events.deliveries, avoidable: events.avoidable },
       });
       changes = service.changes;
       for (const flag of flagsOfService) setFlagsFromString(flag);

@@ -11,6 +11,7 @@ import type { ProcessLoad } from '../../process/load.ts';
 import type { ThreadWatch } from '../../process/threads.ts';
 import type { ValkeyLimits } from '../../gateway/rate-limits/valkey.ts';
 import type { Settings } from '../../process/settings/settings.ts';
+import type { AvoidableLimit } from '../../core/avoidable-limit.ts';
 import type { OpenStore } from '../../books/store/connect-store.ts';
 import type { FileCheck } from '../../books/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/performance/model-performance.ts';
@@ -19,10 +20,11 @@ import { backendHealth, type ServedCatalog } from '../../control/reconcilers/cat
 import type { ProgramSurroundings } from '../command-line/run-program.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
-/** A service's surroundings, the thread for its store, and the deliveries of events beside it. */
+/** A service's surroundings, the thread for its store, and what the thread of events beside it has found. */
 export type ServiceSurroundings = ProgramSurroundings &
   Pick<ServiceFigures, 'events'> & {
     readonly dependencies: DependencyWatch;
+    readonly avoidable: () => readonly AvoidableLimit[];
     readonly storeThread: Worker;
     /** Which one of several services behind one Envoy it is, from 1 on. Undefined: it has its Envoy for itself. */
     readonly number: number | undefined;

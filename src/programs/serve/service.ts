@@ -109,7 +109,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const shedWatch = createShedWatch({ clock: systemClock, shedShare: requests.refusedShare, isQuiet: load.isQuiet });
   const problems = await openProblems(settings, {
     ...{ number, figures, store, catalog, errors, refusedShare: requests.refusedShare, announce },
-    ...{ clock: systemClock, admin: envoy.admin, servedAt, log: partsLog },
+    ...{ clock: systemClock, admin: envoy.admin, servedAt, log: partsLog, avoidable: surroundings.avoidable },
     identities: () => ({ faulty: declared?.parts.faulty ?? new Map(), refused: identities.tokens?.refusals() ?? [] }),
   });
   lookForProblems = problems.lookNow;
