@@ -145,6 +145,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'events.late': thresholds.lagMs / 60_000,
   'webhook.timeout': from('gateway/egress/send-webhook.ts', 'webhookTimeoutMs', second),
   'webhook.first-pause': from('core/event-delivery.ts', 'firstPauseMs', second),
+  'webhook.max-asked': from('core/event-delivery.ts', 'maxAskedMs', minute),
 
   'refusals.rows': from('books/databases/upkeep.ts', 'maxRefusalRows'),
   'refusals.rows-in-minute': from('books/store/refusal-counter.ts', 'maxRowsInMinute'),

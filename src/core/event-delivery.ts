@@ -36,6 +36,8 @@ export interface DeliveryEnd {
   readonly holder: string;
   readonly accepted: readonly Pick<EventMessage, 'rows' | 'goesOn' | 'missing'>[];
   readonly failed: bigint | undefined;
+  /** How long the receiver asked to be left alone then, milliseconds. Absent: it did not. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 /** What waits in the database: the same on every service. */
@@ -61,6 +63,8 @@ export interface SubscriptionFigures extends WaitingFigures {
 const hourMs = 3_600_000;
 const firstPauseMs = 5_000;
 const maxPauseMs = hourMs / 2;
+/** The wait that a receiver can ask for. */
+const maxAskedMs = 30 * 60_000;
 /** A receiver of events that is back gets them soon. */
 const maxEventPauseMs = 60_000;
 const triedForMs = 24 * hourMs;
@@ -75,16 +79,19 @@ const maxTries = ((): number => {
 })();
 
 /**
- * When a message that has failed so often is tried again. Undefined: it is given up. It depends on the tries alone, so a
- * clock that is set forward gives up no message, and one that is set back keeps none alive.
+ * When a message that has failed so often is tried again, not before the receiver wants it. Undefined: it is given up, which
+ * depends on the tries alone, so a clock that is set forward gives up no message, and one that is set back keeps none alive.
  */
 export function nextTryAt({
   name,
   tries,
   now,
-}: Pick<EventSubscription, 'name'> & { readonly tries: number; readonly now: number }): number | undefined {
-  if (name === 'events') return now + Math.min(pauseAfter(tries), maxEventPauseMs);
-  return tries < maxTries ? now + pauseAfter(tries) : undefined;
+  retryAfterMs = 0,
+}: Pick<EventSubscription, 'name'> &
+  Pick<DeliveryEnd, 'retryAfterMs'> & { readonly tries: number; readonly now: number }): number | undefined {
+  const ownMs = name === 'events' ? Math.min(pauseAfter(tries), maxEventPauseMs) : pauseAfter(tries);
+  if (name === 'alerts' && tries >= maxTries) return undefined;
+  return now + Math.max(ownMs, Math.min(retryAfterMs, maxAskedMs));
 }
 
 /** No row waits longer than this for its next try. A later date was written before the clock was set back. */

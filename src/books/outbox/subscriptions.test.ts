@@ -40,6 +40,25 @@ describe('what waits', () => {
   });
 });
 
+describe('a message that a receiver refuses with Retry-After', () => {
+  it.each([
+    ['sooner than the own pause', 1_000, 5_000],
+    ['later', 600_000, 600_000],
+    ['later than the bound', 86_400_000, 1_800_000],
+  ])('is sent again %s: %d ms asked, %d ms later', async (_, retryAfterMs, laterMs) => {
+    const { queries, spend } = await sampleOutbox();
+    const ids = await spend(3);
+    const [message] = await next(queries);
+    const failed = message?.rows[0];
+    const end = { subscription: 'events', holder: 'one', accepted: [], failed, retryAfterMs } as const;
+    await endMessages(queries, end, sampleNow);
+    expect(await next(queries, sampleNow + laterMs - 1)).toEqual([]);
+    expect(eventsOf(await next(queries, sampleNow + laterMs)).map(({ id }) => id)).toEqual(
+      expect.arrayContaining([...ids]),
+    );
+  });
+});
+
 describe('a replay', () => {
   it('sends every row of its time once more with the same id, page by page, after what waits', async () => {
     const { queries, spend } = await sampleOutbox();

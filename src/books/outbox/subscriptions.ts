@@ -59,7 +59,7 @@ export async function leaveSubscriptions(queries: Kysely<Schema>, holder: string
  */
 export async function endMessages(
   queries: Kysely<Schema>,
-  { subscription, holder, accepted, failed }: DeliveryEnd,
+  { subscription, holder, accepted, failed, retryAfterMs }: DeliveryEnd,
   now: number,
 ): Promise<void> {
   await queries.transaction().execute(async (transaction) => {
@@ -83,19 +83,19 @@ export async function endMessages(
         .where('seq', 'in', goesOn.rows)
         .execute();
     }
-    if (failed !== undefined) await tryLater(transaction, { subscription, failed }, now);
+    if (failed !== undefined) await tryLater(transaction, { subscription, failed, retryAfterMs }, now);
   });
 }
 
 async function tryLater(
   transaction: Transaction<Schema>,
-  { subscription: name, failed }: { readonly subscription: SubscriptionName; readonly failed: bigint },
+  { subscription: name, failed, retryAfterMs }: Omit<DeliveryEnd, 'accepted' | 'holder'> & { readonly failed: bigint },
   now: number,
 ): Promise<void> {
   const row = await transaction.selectFrom('outbox').select('tries').where('seq', '=', failed).executeTakeFirst();
   if (row === undefined) return;
   const tries = Number(row.tries) + 1;
-  const next = nextTryAt({ name, tries, now });
+  const next = nextTryAt({ name, tries, now, retryAfterMs });
   if (next === undefined) {
     await setState(transaction, await remove(transaction, [failed]), 'failed');
     await countDropped(transaction, { name, events: 1, since: null });
@@ -105,6 +105,14 @@ async function tryLater(
     .updateTable('outbox')
     .set({ tries: BigInt(tries), retry_at: BigInt(next) })
     .where('seq', '=', failed)
+    .execute();
+  // Events wait for those before them. A webhook would be the next one that the receiver does not want yet.
+  if (name === 'events' || retryAfterMs === undefined) return;
+  await transaction
+    .updateTable('outbox')
+    .set({ retry_at: BigInt(next) })
+    .where('subscription', '=', name)
+    .where('retry_at', '<', BigInt(next))
     .execute();
 }
 

@@ -33,7 +33,9 @@ interface SenderParts {
   /** Events that may wait; the oldest ones beyond are dropped. */
   readonly maxWaiting: number;
   /** Resolves with the problem if the receiver did not accept the message; never rejects. */
-  readonly send: (message: Pick<EventMessage, 'id' | 'body'>) => Promise<string | undefined>;
+  readonly send: (
+    message: Pick<EventMessage, 'id' | 'body'>,
+  ) => Promise<({ readonly problem: string } & Pick<DeliveryEnd, 'retryAfterMs'>) | undefined>;
   readonly log: (about: Readonly<Record<string, unknown>>, message: string) => void;
 }
 
@@ -77,13 +79,15 @@ export function startSending({ store, clock, changes, holder, name, maxWaiting, 
     const until = clock.now() + pageMs;
     const accepted: EventMessage[] = [];
     let failed: bigint | undefined;
+    let retryAfterMs: number | undefined;
     for (const message of messages) {
       if (phase.isOver || clock.now() >= until) break;
-      const problem = message.events === 0 ? undefined : await send(message);
-      if (problem !== undefined) {
+      const refusal = message.events === 0 ? undefined : await send(message);
+      if (refusal !== undefined) {
         counts.failedTries += 1;
         failed = message.rows[0];
-        log({ problem, subscription: name }, 'a webhook was not accepted; it is sent again');
+        ({ retryAfterMs } = refusal);
+        log({ problem: refusal.problem, subscription: name }, 'a webhook was not accepted; it is sent again');
         break;
       }
       counts.delivered += message.events;
@@ -91,7 +95,7 @@ export function startSending({ store, clock, changes, holder, name, maxWaiting, 
     }
     if (accepted.length > 0 || failed !== undefined) {
       const ended = accepted.map(({ rows, goesOn, missing }) => ({ rows, goesOn, missing }));
-      await store.endMessages({ subscription: name, holder, accepted: ended, failed }, clock.now());
+      await store.endMessages({ subscription: name, holder, accepted: ended, failed, retryAfterMs }, clock.now());
     }
     return failed === undefined;
   }

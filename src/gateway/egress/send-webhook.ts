@@ -24,6 +24,12 @@ export interface WebhookMessage {
   readonly body: string;
 }
 
+/** Why a receiver did not accept a message, and how long it asked to be left alone. */
+export interface WebhookRefusal {
+  readonly problem: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
 /** A receiver is expected to answer before it works. */
 const webhookTimeoutMs = 15_000;
 
@@ -45,17 +51,29 @@ export function readWebhookSecrets(text: string): readonly Buffer[] {
   return secrets;
 }
 
+const dateForms = [/ GMT$/, /^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/] as const;
+
+/** The wait in a `Retry-After`: seconds, or a date in one of the three forms of HTTP (RFC 9110 §10.2.3). Undefined: there is none. */
+export function retryAfterMs(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  const [withZone, withoutZone] = dateForms;
+  const isDate = withZone.test(value) || withoutZone.test(value);
+  const at = isDate ? Date.parse(withZone.test(value) ? value : `${value} GMT`) : NaN;
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}
+
 /** Sends a webhook once. Resolves with the problem if the receiver did not accept it; never rejects. */
 export function createWebhookSender({ url, readSecrets, contentType, clock, report }: WebhookTarget) {
   const dispatcher = new Agent({ connect: { timeout: webhookTimeoutMs } });
 
-  function failed(error: unknown, cause?: DependencyCause): string {
+  function failed(error: unknown, cause?: DependencyCause): WebhookRefusal {
     const failure = dependencyFailure(error, cause);
     report?.failed(failure);
-    return failure.reason;
+    return { problem: failure.reason };
   }
 
-  async function secretsNow(): Promise<readonly Buffer[] | string> {
+  async function secretsNow(): Promise<readonly Buffer[] | WebhookRefusal> {
     try {
       return readWebhookSecrets(await readSecrets());
     } catch (error) {
@@ -63,9 +81,9 @@ export function createWebhookSender({ url, readSecrets, contentType, clock, repo
     }
   }
 
-  async function send({ id, body }: WebhookMessage): Promise<string | undefined> {
+  async function send({ id, body }: WebhookMessage): Promise<WebhookRefusal | undefined> {
     const secrets = await secretsNow();
-    if (typeof secrets === 'string') return secrets;
+    if ('problem' in secrets) return secrets;
     const late = new AbortController();
     const cancel = clock.after(webhookTimeoutMs, () => late.abort());
     try {
@@ -95,7 +113,10 @@ export function createWebhookSender({ url, readSecrets, contentType, clock, repo
       }
       const { statusCode: status } = answer;
       const cause = causeOfStatus(status);
-      if (cause !== undefined) return failed(`the receiver answered ${status}`, cause);
+      if (cause !== undefined) {
+        const [wait] = [answer.headers['retry-after'] ?? []].flat();
+        return { ...failed(`the receiver answered ${status}`, cause), retryAfterMs: retryAfterMs(wait, clock.now()) };
+      }
       report?.succeeded();
       return undefined;
     } catch (error) {

@@ -11,7 +11,7 @@ import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { SubscriptionFigures } from '../../core/event-delivery.ts';
 import { type AlertStore, startAlerts } from '../../control/reconcilers/find-alerts.ts';
 import { type EventStore, startSending } from '../../control/reconcilers/send-events.ts';
-import { createWebhookSender } from '../../gateway/egress/send-webhook.ts';
+import { createWebhookSender, retryAfterMs } from '../../gateway/egress/send-webhook.ts';
 import { sending } from '../../books/store/account-operations.ts';
 import { changeKey } from '../../books/accounts/change-keys.ts';
 import { listAlerts } from '../../books/accounts/alerts.ts';
@@ -24,7 +24,7 @@ const stepMs = 5_000;
 const subscriptions = [{ name: 'alerts', kinds: ['message'] }] as const;
 const dayMs = 86_400_000;
 
-type Answer = 'accept' | 'refuse' | 'hold' | 'hang-up';
+type Answer = 'accept' | 'refuse' | 'throttle' | 'hold' | 'hang-up';
 
 /** A receiver that verifies each message with the published library of Standard Webhooks. */
 async function openReceiver(now: () => number) {
@@ -49,6 +49,7 @@ async function openReceiver(now: () => number) {
     received.push({ id, percent: message.data.threshold_percent, answer: state.answer });
     if (state.answer === 'accept') response.writeHead(204).end();
     else if (state.answer === 'refuse') response.writeHead(500).end('no');
+    else if (state.answer === 'throttle') response.writeHead(429, { 'retry-after': '600' }).end('later');
     else if (state.answer === 'hang-up') request.socket.destroy();
     else {
       state.held.add(response);
@@ -203,6 +204,39 @@ it('a receiver that answers 500 gets the same message again, with growing pauses
   expect(new Set(services[0]?.problems)).toEqual(new Set(['the receiver answered 500']));
 });
 
+it('a receiver that asks for time with Retry-After gets nothing before it is over', { timeout: 120_000 }, async () => {
+  const { receiver, pass, spend } = await openServices(2);
+  receiver.state.answer = 'throttle';
+  await spend(50n);
+  await spend(30n);
+  await pass(30_000);
+  expect(receiver.received).toHaveLength(1);
+  receiver.state.answer = 'accept';
+  await pass(550_000);
+  expect(receiver.received).toHaveLength(1);
+  await pass(60_000);
+  expect(receiver.received.map(({ answer }) => answer)).toEqual(['throttle', 'accept', 'accept']);
+});
+
+it.each([
+  ['0', 0],
+  ['120', 120_000],
+  ['999999999', 999_999_999_000],
+  ['Wed, 01 Jul 2026 00:02:00 GMT', 120_000],
+  ['Wednesday, 01-Jul-26 00:02:00 GMT', 120_000],
+  ['Wed Jul  1 00:02:00 2026', 120_000],
+  ['Tue, 30 Jun 2026 23:00:00 GMT', 0],
+  [undefined, undefined],
+  ['', undefined],
+  ['soon', undefined],
+  ['soon GMT', undefined],
+  ['-5', undefined],
+  ['1.5', undefined],
+  ['2026-07-01', undefined],
+])('the wait in a Retry-After of %j is %s ms', (value, ms) => {
+  expect(retryAfterMs(value, sampleNow)).toBe(ms);
+});
+
 it(
   'a slow receiver is left after the time limit, and thresholds are recorded meanwhile',
   { timeout: 120_000 },
@@ -301,8 +335,8 @@ it.each([
   });
   const send = () => sender.send({ id: 'alert_1', body: '{}' });
   if (how === 'closed') await new Promise((resolve) => server.close(resolve));
-  const problem = await send();
-  expect(watch.failing()).toEqual([{ dependency: 'webhook', cause, reason: problem }]);
+  const refusal = await send();
+  expect(watch.failing()).toEqual([{ dependency: 'webhook', cause, reason: refusal?.problem }]);
   if (how === 'closed') await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   Object.assign(answer, { status: 204, isCut: false });
   secrets.text = secret;
