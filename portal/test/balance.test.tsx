@@ -16,6 +16,7 @@ function showBalance({ of = {}, spent = '30' }: Shown = {}) {
   answerWith({
     'GET /workspaces/ws_1': json({ ...workspace, ...of }),
     'GET /workspaces/ws_1/alerts': json({ thresholds: [], data: [], next_cursor: null }),
+    'GET /workspaces/ws_1/tag-budgets': list([]),
     'GET /workspaces/ws_1/credits': list([]),
     'GET /usage': list([usageLine({ cost: spent })]),
   });

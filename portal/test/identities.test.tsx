@@ -88,11 +88,13 @@ describe('the page Identities', () => {
         at: now,
         problems: [
           { ...problem, id: 'p1', object: 'Identity/ads', problem: 'Refused: spec.match: expected an expression.' },
+          { ...problem, id: 'p3', object: 'tokens', problem: 'Refused 3 tokens of cluster lately.' },
           { ...problem, id: 'p2', object: 'Backend/gpu', problem: 'Refused.' },
         ],
       }),
     );
     expect(screen.getByText(/spec\.match/)).toHaveTextContent('Identity/ads');
+    expect(screen.getByText(/Refused 3 tokens of cluster/)).toBeVisible();
     expect(screen.queryByText(/Backend\/gpu/)).toBeNull();
   });
 

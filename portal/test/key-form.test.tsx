@@ -101,6 +101,19 @@ describe('a key that is edited', () => {
     expect(onSubmit.mock.calls).toEqual([[sent]]);
   });
 
+  test('sends the limits that only count, and null if all are enforced again', async () => {
+    const { reader, onSubmit } = showForm({ of: { ...of, not_enforced: ['budget'] } });
+    const box = (name: string) => screen.getByRole('checkbox', { name });
+    expect(screen.getByRole('group', { name: 'Count only' })).toHaveAccessibleDescription(/are served/);
+    expect(box('Budget')).toBeChecked();
+    await reader.click(box('Tokens'));
+    await reader.click(save());
+    await reader.click(box('Tokens'));
+    await reader.click(box('Budget'));
+    await reader.click(save());
+    expect(onSubmit.mock.calls).toEqual([[{ not_enforced: ['tokens', 'budget'] }], [{ not_enforced: null }]]);
+  });
+
   test('keeps its budget when only the period is changed', async () => {
     const { reader, onSubmit } = showForm({ of });
     await reader.selectOptions(field('Period'), 'Day');

@@ -26,6 +26,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { Alerts } from './alerts.tsx';
 import { monthBefore, StatementPage } from './statement.tsx';
+import { TagBudgets } from './tag-budgets.tsx';
 
 /** The balance of a workspace, or the statement of the month that the address names. */
 export function BalancePage() {
@@ -70,6 +71,7 @@ function Balance() {
       )}
       {workspace !== undefined && <Left key={workspace.id} of={workspace} />}
       {workspace !== undefined && <Alerts key={`alerts ${workspace.id}`} of={workspace} />}
+      {workspace !== undefined && <TagBudgets key={`tags ${workspace.id}`} of={workspace} />}
       {workspace !== undefined && <Credits key={`credits ${workspace.id}`} of={workspace} />}
       {workspace !== undefined && isAdding && <AddCredit of={workspace} onClose={() => setAdding(false)} />}
     </Page>

@@ -98,10 +98,10 @@ export function IdentitiesPage() {
 
 const statuses = { suspend: 'suspended', resume: 'active', revoke: 'revoked' } as const;
 
-/** Why objects are not accepted, and issuers that are away. What is in the table is accepted. */
+/** Why objects are not accepted, issuers that are away, and tokens that were refused. What is in the table is accepted. */
 function Refused() {
   const problems = useHealth()?.problems.filter(
-    ({ object }) => object.startsWith('Identity/') || object === 'token-issuer',
+    ({ object }) => object.startsWith('Identity/') || object === 'token-issuer' || object === 'tokens',
   );
   if (problems === undefined || problems.length === 0) return null;
   return (

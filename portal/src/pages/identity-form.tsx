@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import type { IdentityObject, NewIdentityObject } from '../../../src/portal/api/identities.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
-import { Select, TextArea, TextField, textOf } from '../parts/fields.tsx';
+import { linesOf, Select, TextArea, TextField, textOf } from '../parts/fields.tsx';
 import { fieldErrors, FormEnd, type FormState } from '../parts/form-end.tsx';
 import { Waiting } from '../parts/states.tsx';
 import { type ChangedLimits, changedLimits, LimitFields, limitNames, limitTexts } from './limit-fields.tsx';
@@ -45,12 +45,6 @@ const textsOf = (of: IdentityObject | undefined): Texts => ({
     .join('\n'),
   bound: of?.bound === true ? 'yes' : 'no',
 });
-
-const linesOf = (text: string): string[] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter(Boolean);
 
 /** The values in the API of fields that are no texts there. */
 const valuesOf: Readonly<Partial<Record<keyof Texts, (text: string) => unknown>>> = {

@@ -12,6 +12,7 @@ import { RowActions } from '../parts/row-actions.tsx';
 import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { BudgetBar } from './budget-bar.tsx';
+import { CountOnly, limitsOfKey } from './not-enforced.tsx';
 
 /** Actions on a key of the table. */
 export type KeyAction = 'edit' | 'rotate' | 'suspend' | 'resume' | 'revoke';
@@ -33,13 +34,14 @@ export const statusColumn: Column<KeyObject> = {
 
 export const budgetColumn: Column<KeyObject> = { title: 'Budget', cell: (key) => <BudgetBar of={key} /> };
 
-export const limitsColumn: Column<Pick<KeyObject, 'rate' | 'burst' | 'tokens_per_minute'>> = {
+export const limitsColumn: Column<Pick<KeyObject, 'rate' | 'burst' | 'tokens_per_minute' | 'not_enforced'>> = {
   title: 'Limits',
-  cell: ({ rate, burst, tokens_per_minute: tokens }) => (
+  cell: ({ rate, burst, tokens_per_minute: tokens, not_enforced: names }) => (
     <span className="cell-name nowrap">
       {formatCount(rate)} a second
       <span className="small muted">{formatCount(burst)} at once</span>
       {tokens !== null && <span className="small muted">{formatCount(tokens)} tokens a minute</span>}
+      <CountOnly limits={limitsOfKey} names={names} />
     </span>
   ),
 };

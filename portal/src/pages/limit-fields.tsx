@@ -4,6 +4,7 @@ import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { call } from '../data/api.ts';
 import { partsOf, Select, TextField, textOf, valueOf } from '../parts/fields.tsx';
+import { changedNotEnforced, limitsOfKey, NotEnforced } from './not-enforced.tsx';
 
 type Period = NonNullable<KeyObject['budget']>['period'];
 
@@ -14,10 +15,11 @@ export interface ChangedLimits {
   readonly rate?: number;
   readonly burst?: number;
   readonly tokens_per_minute?: number | null;
+  readonly not_enforced?: NonNullable<KeyObject['not_enforced']> | null;
 }
 
 /** The names of the limits in the API. */
-export const limitNames = ['budget', 'models', 'rate', 'burst', 'tokens_per_minute'] as const;
+export const limitNames = ['budget', 'models', 'rate', 'burst', 'tokens_per_minute', 'not_enforced'] as const;
 
 /** The values of the form. */
 interface LimitTexts {
@@ -27,6 +29,7 @@ interface LimitTexts {
   readonly rate: string;
   readonly burst: string;
   readonly tokens: string;
+  readonly notEnforced: readonly string[];
 }
 
 /** The limits of a new key without others, as in `src/portal/api/keys.ts`. */
@@ -43,6 +46,7 @@ export const limitTexts = (of: Pick<KeyObject, (typeof limitNames)[number]> | un
   rate: String(of?.rate ?? usualRate),
   burst: String(of?.burst ?? usualBurst),
   tokens: countText(of?.tokens_per_minute),
+  notEnforced: of?.not_enforced ?? [],
 });
 
 /** The limits whose text was changed. Others are not sent: their text may be out of date. */
@@ -57,11 +61,12 @@ export function changedLimits(first: LimitTexts, form: FormData): ChangedLimits 
     ...(rate !== first.rate && { rate: Number(rate) }),
     ...(burst !== first.burst && { burst: Number(burst) }),
     ...(tokens !== first.tokens && { tokens_per_minute: countOf(tokens) }),
+    ...changedNotEnforced(limitsOfKey, first.notEnforced, form),
     ...(patterns.join() !== partsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
   };
 }
 
-function periodOf(text: string): Period {
+export function periodOf(text: string): Period {
   return text === 'day' || text === 'week' || text === 'total' ? text : 'month';
 }
 
@@ -87,17 +92,7 @@ export function LimitFields({ first, errorOf, alerts, children }: LimitFieldsPro
           placeholder="No limit"
           error={errorOf('budget')}
         />
-        <Select
-          label="Period"
-          name="period"
-          defaultValue={first.period}
-          options={[
-            { value: 'day', label: 'Day' },
-            { value: 'week', label: 'Week' },
-            { value: 'month', label: 'Month' },
-            { value: 'total', label: 'In all' },
-          ]}
-        />
+        <PeriodField first={first.period} />
       </div>
       {alerts}
       <div className="form-grid">
@@ -122,9 +117,27 @@ export function LimitFields({ first, errorOf, alerts, children }: LimitFieldsPro
         />
       </div>
       <TokensField first={first.tokens} error={errorOf('tokens_per_minute')} />
+      <NotEnforced limits={limitsOfKey} first={first.notEnforced} error={errorOf('not_enforced')} />
       {children}
       <ModelsField first={first.models} error={errorOf('models')} />
     </>
+  );
+}
+
+/** The period of a budget. */
+export function PeriodField({ first }: { readonly first: Period }) {
+  return (
+    <Select
+      label="Period"
+      name="period"
+      defaultValue={first}
+      options={[
+        { value: 'day', label: 'Day' },
+        { value: 'week', label: 'Week' },
+        { value: 'month', label: 'Month' },
+        { value: 'total', label: 'In all' },
+      ]}
+    />
   );
 }
 

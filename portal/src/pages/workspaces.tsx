@@ -14,7 +14,8 @@ import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { countOf, countText, TokensField } from './limit-fields.tsx';
+import { CountOnly, limitsOfWorkspace } from './not-enforced.tsx';
+import { WorkspaceLimits } from './workspace-limits.tsx';
 
 type Open =
   | { readonly kind: 'nothing' }
@@ -22,6 +23,8 @@ type Open =
   | { readonly kind: 'limit' | 'suspend' | 'resume'; readonly of: WorkspaceObject };
 
 const nothing: Open = { kind: 'nothing' };
+/** Limits of tags in the table. The form has all. */
+const shownTags = 3;
 
 /** All workspaces, for admins: make them, change their limits, suspend them. */
 export function WorkspacesPage() {
@@ -68,7 +71,7 @@ export function WorkspacesPage() {
         <CreateWorkspace onClose={close} onSubmit={(given) => send('/workspaces', 'POST', given)} />
       )}
       {open.kind === 'limit' && (
-        <ChangeLimit
+        <WorkspaceLimits
           of={open.of}
           onClose={close}
           onSubmit={(given) => send(`/workspaces/${open.of.id}`, 'PATCH', given)}
@@ -104,10 +107,17 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
     {
       title: 'Name',
       names: true,
-      cell: ({ name, id, declared_by }) => (
+      cell: ({ name, id, labels, declared_by }) => (
         <span className="cell-name">
           {name}
           <code className="small muted">{id}</code>
+          {labels !== null && (
+            <span className="small muted">
+              {Object.entries(labels)
+                .map(([label, value]) => `${label}=${value}`)
+                .join(', ')}
+            </span>
+          )}
           <Declared by={declared_by} />
         </span>
       ),
@@ -124,7 +134,28 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
         <Link href={withQuery('/balance', { workspace: name })}>{formatAvailable(balance)}</Link>
       ),
     },
-    { title: 'Requests at once', end: true, cell: ({ max_in_flight: most }) => formatCount(most) },
+    {
+      title: 'Limits',
+      cell: ({
+        max_in_flight: most,
+        tokens_per_minute: tokens,
+        tag_tokens_per_minute: ofTags,
+        not_enforced: names,
+      }) => (
+        <span className="cell-name">
+          {formatCount(most)} at once
+          {tokens !== null && <span className="small muted">{formatCount(tokens)} tokens a minute</span>}
+          {Object.entries(ofTags ?? {})
+            .slice(0, shownTags)
+            .map(([tag, count]) => (
+              <span key={tag} className="small muted">
+                {tag}: {formatCount(count)} tokens a minute
+              </span>
+            ))}
+          <CountOnly limits={limitsOfWorkspace} names={names} />
+        </span>
+      ),
+    },
     {
       title: 'Pages',
       bare: true,
@@ -213,39 +244,6 @@ function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspaceObject>) {
           />
         </div>
         <FormEnd action="Create" state={create} fields={['name', 'credit', 'max_in_flight']} onClose={onClose} />
-      </form>
-    </Dialog>
-  );
-}
-
-function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChangeObject> & { readonly of: WorkspaceObject }) {
-  const change = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const [most, tokens] = [textOf(form, 'max_in_flight'), textOf(form, 'tokens_per_minute')];
-    // An unchanged field is not sent: it may be out of date.
-    const given = {
-      ...(most !== String(of.max_in_flight) && { max_in_flight: Number(most) }),
-      ...(tokens !== countText(of.tokens_per_minute) && { tokens_per_minute: countOf(tokens) }),
-    };
-    if (Object.keys(given).length === 0) onClose();
-    else change.mutate(given);
-  };
-  const errorOf = fieldErrors(change);
-  return (
-    <Dialog title={`Limits of ${of.name}`} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        <TextField
-          label="Requests at once"
-          name="max_in_flight"
-          inputMode="numeric"
-          autoFocus
-          defaultValue={String(of.max_in_flight)}
-          error={errorOf('max_in_flight')}
-        />
-        <TokensField first={countText(of.tokens_per_minute)} error={errorOf('tokens_per_minute')} />
-        <FormEnd action="Save" state={change} fields={['max_in_flight', 'tokens_per_minute']} onClose={onClose} />
       </form>
     </Dialog>
   );

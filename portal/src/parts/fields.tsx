@@ -95,6 +95,13 @@ export function valueOf(form: FormData, name: string): string {
 /** The value of a text field, trimmed. */
 export const textOf = (form: FormData, name: string): string => valueOf(form, name).trim();
 
+/** The lines of a text, trimmed. Empty lines are left out. */
+export const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+
 /** The parts of a text with commas, trimmed. Empty parts are left out. */
 export function partsOf(text: string): string[] {
   return text

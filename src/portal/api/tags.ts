@@ -31,6 +31,7 @@ const tagBudget = z
     thresholds: budgetThresholds,
   })
   .meta({ id: 'TagBudget', description: 'What may be spent in a period on the requests that have a tag.' });
+export type TagBudgetObject = z.infer<typeof tagBudget>;
 
 /** `GET` and `POST /workspaces/{id}/tag-budgets`. */
 export const tagBudgets = pageOf(tagBudget, { id: 'TagBudgetList', of: 'budgets of tags' });
@@ -42,3 +43,4 @@ export const newTagBudget = z
     thresholds: givenThresholds.optional(),
   })
   .meta({ id: 'NewTagBudget', description: 'A budget of a tag, or none.' });
+export type NewTagBudgetObject = z.input<typeof newTagBudget>;

@@ -1,0 +1,143 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { NewTagBudgetObject, TagBudgetObject } from '../../../src/portal/api/tags.ts';
+import { call, type Page } from '../data/api.ts';
+import { useMay } from '../data/rights.ts';
+import type { WorkspaceChoice } from '../data/workspaces.ts';
+import { Button } from '../parts/button.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { TextField, textOf, valueOf } from '../parts/fields.tsx';
+import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
+import { Card } from '../parts/page.tsx';
+import { RowActions } from '../parts/row-actions.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { BudgetBar } from './budget-bar.tsx';
+import { PeriodField, periodOf } from './limit-fields.tsx';
+
+/** The open dialog. */
+type Open = { readonly kind: 'nothing' | 'set' } | { readonly kind: 'change' | 'remove'; readonly of: TagBudgetObject };
+
+const nothing: Open = { kind: 'nothing' };
+
+const columns: readonly Column<TagBudgetObject>[] = [
+  { title: 'Tag', names: true, cell: ({ tag }) => tag },
+  { title: 'Budget', cell: (of) => <BudgetBar of={of} /> },
+];
+
+const actionsColumn = (choose: (open: Open) => void): Column<TagBudgetObject> => ({
+  ...{ title: 'Actions', bare: true, stays: true },
+  cell: (of) => (
+    <RowActions
+      of={of.tag}
+      actions={[
+        { word: 'Change', onChoose: () => choose({ kind: 'change', of }) },
+        { word: 'Remove', onChoose: () => choose({ kind: 'remove', of }) },
+      ]}
+    />
+  ),
+});
+
+/** The budgets of a workspace's tags, with what is spent of each. */
+export function TagBudgets({ of }: { readonly of: WorkspaceChoice }) {
+  const client = useQueryClient();
+  const mayChange = useMay()('tag-budgets:change');
+  const [open, setOpen] = useState<Open>(nothing);
+  const close = (): void => setOpen(nothing);
+  const [path, queryKey] = [`/workspaces/${of.id}/tag-budgets`, ['tag-budgets', of.id]];
+  const budgets = useQuery({ queryKey, queryFn: () => call<Page<TagBudgetObject>>(path) });
+  const send = async (body: NewTagBudgetObject): Promise<void> => {
+    await call(path, { method: 'POST', body });
+    await client.invalidateQueries({ queryKey });
+  };
+  return (
+    <Card title="Budgets of tags">
+      <Loaded query={budgets}>
+        {({ data }) => (
+          <>
+            {mayChange && (
+              <div className="actions">
+                <Button size="small" onPress={() => setOpen({ kind: 'set' })}>
+                  Set budget of a tag
+                </Button>
+              </div>
+            )}
+            {data.length === 0 ? (
+              <p className="muted">No tag has a budget.</p>
+            ) : (
+              <Table
+                label="Budgets of tags"
+                columns={mayChange ? [...columns, actionsColumn(setOpen)] : columns}
+                rows={data}
+                rowKey={({ tag }) => tag}
+              />
+            )}
+          </>
+        )}
+      </Loaded>
+      {open.kind === 'set' && <SetBudget onClose={close} onSubmit={send} />}
+      {open.kind === 'change' && <SetBudget of={open.of} onClose={close} onSubmit={send} />}
+      {open.kind === 'remove' && (
+        <Confirm
+          title="Remove this budget?"
+          action="Remove"
+          danger
+          isOpen
+          onClose={close}
+          onConfirm={() => send({ tag: open.of.tag, budget: null })}
+        >
+          <p>
+            Requests with <strong>{open.of.tag}</strong> are then limited only by the other limits of their keys.
+          </p>
+        </Confirm>
+      )}
+    </Card>
+  );
+}
+
+interface SetBudgetProps {
+  /** The budget that is changed. */
+  readonly of?: TagBudgetObject;
+  readonly onClose: () => void;
+  readonly onSubmit: (given: NewTagBudgetObject) => Promise<void>;
+}
+
+function SetBudget({ of, onClose, onSubmit }: SetBudgetProps) {
+  const set = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const budget = { limit: textOf(form, 'limit'), period: periodOf(valueOf(form, 'period')) };
+    set.mutate({ tag: of?.tag ?? textOf(form, 'tag'), budget });
+  };
+  const errorOf = fieldErrors(set);
+  return (
+    <Dialog title={of === undefined ? 'Set the budget of a tag' : `Budget of ${of.tag}`} isOpen onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        {of === undefined && (
+          <TextField
+            label="Tag"
+            name="tag"
+            required
+            autoFocus
+            error={errorOf('tag')}
+            hint="NAME=VALUE, as in x-weir-tags, such as team=search."
+          />
+        )}
+        <div className="form-grid">
+          <TextField
+            label="Budget (USD)"
+            name="limit"
+            inputMode="decimal"
+            required
+            autoFocus={of !== undefined}
+            defaultValue={of?.budget?.limit}
+            error={errorOf('budget')}
+          />
+          <PeriodField first={of?.budget?.period ?? 'month'} />
+        </div>
+        <FormEnd action="Save" state={set} fields={['tag', 'budget']} onClose={onClose} />
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,38 @@
+import { useId } from 'react';
+
+interface ChecksProps {
+  readonly legend: string;
+  readonly name: string;
+  /** What can be checked, with its words. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly first: readonly string[];
+  readonly hint: string;
+  readonly error: string | undefined;
+}
+
+/** Boxes of which any number is checked. */
+export function Checks({ legend, name, options, first, hint, error }: ChecksProps) {
+  const id = useId();
+  const described = error === undefined ? `${id}-hint` : `${id}-hint ${id}-error`;
+  return (
+    <fieldset className="field" aria-describedby={described}>
+      <legend className="label">{legend}</legend>
+      <div className="checks">
+        {Object.entries(options).map(([value, words]) => (
+          <label key={value}>
+            <input type="checkbox" name={name} value={value} defaultChecked={first.includes(value)} />
+            {words}
+          </label>
+        ))}
+      </div>
+      <span className="hint" id={`${id}-hint`}>
+        {hint}
+      </span>
+      {error !== undefined && (
+        <span className="field-error" id={`${id}-error`}>
+          {error}
+        </span>
+      )}
+    </fieldset>
+  );
+}
