@@ -160,6 +160,8 @@ function scaled(value: string | null | undefined): bigint {
   return value?.startsWith('-') ? -size : size;
 }
 const isProduct = (row: FocusRecord, unitPrice: string, cost: string): boolean =>
+  isNull(row, 'PricingQuantity', unitPrice) ||
+  row['ChargeClass'] === 'Correction' ||
   scaled(row['PricingQuantity']) * scaled(row[unitPrice]) === scaled(row[cost]) * 10n ** BigInt(scale);
 
 const isNull = (row: FocusRecord, ...names: readonly string[]): boolean =>
@@ -209,8 +211,20 @@ const rowRules: readonly (readonly [fault: string, holds: (row: FocusRecord) => 
     (row) => row['ChargeCategory'] !== 'Purchase' || row['ChargeFrequency'] !== 'Usage-Based',
   ],
   [
-    'the charge period lies in the billing period',
-    ({ BillingPeriodStart: start, BillingPeriodEnd: end, ChargePeriodStart: from, ChargePeriodEnd: to }) =>
-      `${start}` <= `${from}` && `${from}` < `${to}` && `${to}` <= `${end}`,
+    'the charge period lies in the billing period, or before it in a correction',
+    ({
+      ChargeClass: of,
+      BillingPeriodStart: start,
+      BillingPeriodEnd: end,
+      ChargePeriodStart: from,
+      ChargePeriodEnd: to,
+    }) =>
+      of === null
+        ? `${start}` <= `${from}` && `${from}` < `${to}` && `${to}` <= `${end}`
+        : `${from}` < `${to}` && `${to}` <= `${start}`,
+  ],
+  [
+    'only usage has a consumed quantity',
+    (row) => row['ChargeCategory'] === 'Usage' || isNull(row, 'ConsumedQuantity', 'ConsumedUnit'),
   ],
 ];

@@ -11,7 +11,8 @@ import { accountsOfIdentity } from '../accounts/keys.ts';
 import { recordModelPrices } from '../accounts/model-prices.ts';
 import { createWorkspace } from '../accounts/workspaces.ts';
 import { createKey } from '../accounts/keys.ts';
-import { focusColumns, focusDay } from './focus-day.ts';
+import { focusColumns } from './focus-columns.ts';
+import { focusDay } from './focus-day.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
 const day = 86_400_000;
@@ -157,7 +158,7 @@ it('the rules find what a row lacks', async () => {
     'BilledCost is null',
     'ServiceCategory may not be AI',
     'PricingQuantity × ListUnitPrice is ListCost',
-    'the charge period lies in the billing period',
+    'the charge period lies in the billing period, or before it in a correction',
   ]);
   expect(focusColumnFaults(['Cost', ...focusColumns.slice(1)])).toEqual(['BilledCost is missing', 'Cost is not known']);
 });

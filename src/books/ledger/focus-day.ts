@@ -1,14 +1,15 @@
 import type { Kysely, Transaction } from 'kysely';
 import { formatUsd, type Money, parseUsd } from '../../core/money.ts';
-import { type KeyOwner, keyOwners } from '../accounts/keys.ts';
+import { keyOwners } from '../accounts/keys.ts';
 import type { ModelPrices } from '../accounts/model-prices.ts';
 import { listTagNames } from '../accounts/tag-budgets.ts';
 import { listWorkspaces } from '../accounts/workspaces.ts';
 import type { UsageLine } from '../core/administration.ts';
-import { monthAt, monthStart, nextMonth } from '../core/statement.ts';
+import { monthAt } from '../core/statement.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
 import type { Schema } from '../databases/schema.ts';
+import { type FocusCharge, focusRow, type FocusRow, labelTags } from './focus-columns.ts';
 import { periodMs } from './usage-rollup.ts';
 import { usageReport } from './usage-report.ts';
 
@@ -23,74 +24,8 @@ interface RecordedPrices {
   readonly prices: TokenPrices;
 }
 
-/** The meter of a row, its quantity and its price. */
-interface Charge {
-  readonly meter: string;
-  readonly consumed: readonly [quantity: number, unit: string];
-  /** The quantity times the unit price is the cost. */
-  readonly priced: readonly [quantity: string, unit: string, unitPrice: Money];
-  readonly cost: Money;
-  readonly category: 'Standard' | 'Other';
-}
-
-interface Facts {
-  readonly day: number;
-  readonly line: UsageLine;
-  readonly owner: KeyOwner | undefined;
-  readonly workspace: { readonly id: string; readonly name: string };
-  readonly tags: Readonly<Record<string, string>>;
-  readonly provider: string;
-}
-
 /** Units have the names of FOCUS; one that it does not know begins with a capital. */
 const tokens = 'Tokens';
-
-/** The columns in the order of the file, and how each is read. */
-const columns = {
-  BilledCost: ({ cost }) => formatUsd(cost),
-  BillingAccountId: (_, { workspace }) => workspace.id,
-  BillingAccountName: (_, { workspace }) => workspace.name,
-  BillingCurrency: () => 'USD',
-  BillingPeriodEnd: (_, { day }) => secondOf(monthStart(nextMonth(monthAt(day)))),
-  BillingPeriodStart: (_, { day }) => secondOf(monthStart(monthAt(day))),
-  ChargeCategory: () => 'Usage',
-  ChargeClass: () => null,
-  ChargeDescription: ({ meter }, { line }) => `${meter} of ${line.model}`,
-  ChargeFrequency: () => 'Usage-Based',
-  ChargePeriodEnd: (_, { day }) => secondOf(day + periodMs.usage_days),
-  ChargePeriodStart: (_, { day }) => secondOf(day),
-  ConsumedQuantity: ({ consumed }) => `${consumed[0]}`,
-  ConsumedUnit: ({ consumed }) => consumed[1],
-  ContractedCost: ({ cost }) => formatUsd(cost),
-  ContractedUnitPrice: ({ priced }) => formatUsd(priced[2]),
-  EffectiveCost: ({ cost }) => formatUsd(cost),
-  InvoiceId: () => null,
-  InvoiceIssuerName: (_, { provider }) => provider,
-  ListCost: ({ cost }) => formatUsd(cost),
-  ListUnitPrice: ({ priced }) => formatUsd(priced[2]),
-  PricingCategory: ({ category }) => category,
-  PricingQuantity: ({ priced }) => priced[0],
-  PricingUnit: ({ priced }) => priced[1],
-  ProviderName: (_, { provider }) => provider,
-  PublisherName: (_, { provider }) => provider,
-  ResourceId: (_, { line }) => line.key ?? null,
-  ResourceName: (_, { owner }) => owner?.name ?? null,
-  ResourceType: () => 'API Key',
-  ServiceCategory: () => 'AI and Machine Learning',
-  ServiceName: () => 'Language models',
-  ServiceSubcategory: () => 'Generative AI',
-  SkuId: (_, { line }) => line.model ?? null,
-  SkuMeter: ({ meter }) => meter,
-  SkuPriceDetails: () => null,
-  SkuPriceId: ({ meter, priced }, { line }) =>
-    `${line.model}:${meter.replaceAll(' ', '-').toLowerCase()}:${formatUsd(priced[2])}`,
-  SubAccountId: (_, { owner }) => owner?.identity ?? null,
-  SubAccountName: (_, { owner }) => owner?.identityName ?? null,
-  Tags: (_, { tags }) => (Object.keys(tags).length === 0 ? null : JSON.stringify(tags)),
-} as const satisfies Readonly<Record<string, (charge: Charge, facts: Facts) => string | null>>;
-
-export const focusColumns: readonly string[] = Object.keys(columns);
-export type FocusRow = readonly (string | null)[];
 
 export interface FocusOptions {
   /** First moment of a UTC day. */
@@ -114,15 +49,16 @@ export async function focusDay(
     const tagged = await taggedLines(transaction, filter);
     return lines.flatMap((whole) => {
       const owner = owners.get(whole.key ?? '');
-      const { id = '', name = '', labels = {} } = workspaces.get(owner?.workspaceId ?? '') ?? {};
-      // Labels and tags of requests are two schemes of tags: FOCUS wants a prefix for all but one.
-      const ofWorkspace = Object.fromEntries(Object.entries(labels).map(([label, value]) => [`label/${label}`, value]));
-      return splitByTag(whole, tagged.get(groupOf(whole)) ?? []).flatMap(({ line, tags }) => {
-        const facts = { day, line, owner, workspace: { id, name }, tags: { ...ofWorkspace, ...tags }, provider };
-        return chargesOf(line, prices.get(line.model ?? '') ?? [], day).map((charge) =>
-          Object.values(columns).map((read) => read(charge, facts)),
-        );
-      });
+      const { id = '', name = '', labels } = workspaces.get(owner?.workspaceId ?? '') ?? {};
+      const facts = {
+        ...{ from: day, until: filter.until, billed: monthAt(day), key: whole.key, owner },
+        ...{ workspace: { id, name }, provider },
+      };
+      return splitByTag(whole, tagged.get(groupOf(whole)) ?? []).flatMap(({ line, tags }) =>
+        chargesOf(line, prices.get(line.model ?? '') ?? [], day).map((charge) =>
+          focusRow(charge, { ...facts, tags: { ...labelTags(labels), ...tags } }),
+        ),
+      );
     });
   });
 }
@@ -162,8 +98,8 @@ function splitByTag(
 }
 
 /** The charges of a line by meter, if the prices of the day give its cost to the last unit; else one for its amount. */
-function chargesOf(line: UsageLine, recorded: readonly RecordedPrices[], day: number): readonly Charge[] {
-  const { promptTokens, cachedTokens, completionTokens, webSearches, requests, cost } = line;
+function chargesOf(line: UsageLine, recorded: readonly RecordedPrices[], day: number): readonly FocusCharge[] {
+  const { model = '', promptTokens, cachedTokens, completionTokens, webSearches, requests, cost } = line;
   if (cost === 0n && promptTokens + completionTokens + webSearches === 0) return [];
   for (const prices of pricesOf(recorded, day, { withSearches: webSearches > 0 })) {
     const metered: readonly (readonly [string, number, string, Money])[] = [
@@ -177,12 +113,15 @@ function chargesOf(line: UsageLine, recorded: readonly RecordedPrices[], day: nu
     return [...metered, ['Web searches', webSearches, 'Searches', searches === 0n ? 0n : rest / searches] as const]
       .filter(([, quantity]) => quantity > 0)
       .map(([meter, quantity, unit, price]) => ({
-        ...{ meter, consumed: [quantity, unit], priced: [`${quantity}`, unit, price], category: 'Standard' },
-        cost: BigInt(quantity) * price,
+        ...{ sort: 'usage', description: `${meter} of ${model}`, cost: BigInt(quantity) * price },
+        metered: {
+          ...{ model, meter, consumed: [quantity, unit], priced: [`${quantity}`, unit, price], category: 'Standard' },
+        },
       }));
   }
   const priced = [formatUsd(cost), 'USD', usdItself] as const;
-  return [{ meter: 'Requests', consumed: [requests, 'Requests'], priced, cost, category: 'Other' }];
+  const metered = { model, meter: 'Requests', consumed: [requests, 'Requests'], priced, category: 'Other' } as const;
+  return [{ sort: 'usage', description: `Requests of ${model}`, cost, metered }];
 }
 
 const usdItself: Money = 10n ** 12n;
@@ -228,6 +167,3 @@ async function recordedPrices(
   }
   return prices;
 }
-
-/** FOCUS wants moments without parts of a second. */
-const secondOf = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z');

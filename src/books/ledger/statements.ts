@@ -175,6 +175,19 @@ async function lateUsage(
   }));
 }
 
+/** The late usage of a workspace, with the month whose statement bills it. Closes the months that are over. */
+export async function billedLate(
+  queries: Kysely<Schema>,
+  workspaceId: string,
+  now: number,
+): Promise<readonly (MonthStatement['late'][number] & { readonly billed: string })[]> {
+  const open = await statement(queries, workspaceId, { month: monthAt(now), now });
+  const kept = await keptOf(queries, workspaceId).execute();
+  return [...kept.map(statementIn), open].flatMap(({ month: billed, late }) =>
+    late.map((entry) => ({ ...entry, billed })),
+  );
+}
+
 /** The usage of a month by each of `statementGroups`, those that cost most first, and what had a cost in the month before alone. */
 async function linesOf(
   transaction: Transaction<Schema>,

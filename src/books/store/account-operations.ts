@@ -28,6 +28,7 @@ import * as kept from '../ledger/kept-since.ts';
 import * as requests from '../ledger/list-requests.ts';
 import * as history from '../ledger/model-history.ts';
 import * as focus from '../ledger/focus-day.ts';
+import * as focusOfLate from '../ledger/focus-late.ts';
 import * as refusals from '../ledger/refusals.ts';
 import * as statements from '../ledger/statements.ts';
 import * as usage from '../ledger/usage-report.ts';
@@ -152,6 +153,7 @@ export const reports = {
   modelHistory: history.modelHistory,
   statement: statements.statement,
   focusDay: focus.focusDay,
+  focusLate: focusOfLate.focusLate,
 };
 
 const table = { ...changes, ...declared, ...sending, ...identifying, ...sessions, ...records, ...reads, ...reports };

@@ -122,7 +122,7 @@ async function writeFocus(
   filter: LedgerFilter,
   { file, partial, provider }: Target & { readonly provider: string },
 ): Promise<number> {
-  const { focusColumns } = await import('../../books/ledger/focus-day.ts');
+  const { focusColumns } = await import('../../books/ledger/focus-columns.ts');
   onDisk(file, () => appendFileSync(partial, csvLines([focusColumns])));
   let rows = 0;
   for (const { day = '' } of await accounts.usageReport(filter, ['day'])) {
@@ -131,7 +131,9 @@ async function writeFocus(
     rows += charges.length;
     await nextTurn();
   }
-  return rows;
+  const late = await accounts.focusLate({ ...filter, provider }, Date.now());
+  onDisk(file, () => appendFileSync(partial, csvLines(late)));
+  return rows + late.length;
 }
 
 const dayMs = 86_400_000;
