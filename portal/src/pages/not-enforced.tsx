@@ -65,5 +65,4 @@ export function CountOnly<Name extends string>({
   return <span className="small muted">Count only: {names.map((name) => limits[name].toLowerCase()).join(', ')}</span>;
 }
 
-// oxlint-disable-next-line typescript/consistent-type-assertions -- the keys of a record are its names
 const namesOf = <Name extends string>(limits: Words<Name>): Name[] => Object.keys(limits) as Name[];

@@ -75,9 +75,9 @@ it('late usage is a correction in the month whose statement bills it, and each m
     },
   ]);
   const moved = files[0]?.filter(({ ChargeCategory: of }) => of === 'Adjustment') ?? [];
-  expect(moved.map(({ BilledCost: cost, ChargeDescription: text }) => [cost, text]).toSorted()).toEqual([
-    ['-0.000000000004', '1 late requests of 2026-07, billed in 2026-09'],
-    ['-0.00000000002', '1 late requests of 2026-07, billed in 2026-08'],
+  expect(moved.map(({ BilledCost: cost, ChargeDescription: text }) => [text, cost])).toEqual([
+    ['1 late requests of 2026-07, billed in 2026-08', '-0.00000000002'],
+    ['1 late requests of 2026-07, billed in 2026-09', '-0.000000000004'],
   ]);
 });
 
