@@ -8,10 +8,11 @@ import type {
   ValueOfField,
 } from '../../../core/account-field.ts';
 import { maxLabels } from '../../../core/account.ts';
+import { areLabels, labelForms, labelsForm } from '../../../core/labels.ts';
 import { listBounds } from '../../../core/limits.ts';
 import { parseUsd } from '../../../core/money.ts';
 import { tagCounts } from '../../../core/tags.ts';
-import { instant, shaped, text } from './fields.ts';
+import { instant, shaped, text, withRules } from './fields.ts';
 
 // The fields of accounts in the specs of their objects, derived from their tables.
 
@@ -35,10 +36,13 @@ export const signedUsd = shaped(
 
 export const count = z.int().min(1).max(1_000_000_000);
 
-const labels = z.record(z.string().max(63), z.string().max(63)).superRefine((given, context) => {
-  if (Object.keys(given).length <= maxLabels) return;
-  context.addIssue({ code: 'custom', message: `expected at most ${maxLabels} labels` });
-});
+const { name: labelName, value: labelValue, maxLength: labelLength } = labelForms;
+const labels = withRules(z.record(z.string(), z.string().max(labelLength)), [
+  {
+    ...{ field: [], reason: 'Invalid', message: `expected ${labelsForm}`, holds: areLabels },
+    cel: `self.all(name, name.size() <= ${labelLength} && name.matches(r"${labelName.source}") && self[name].matches(r"${labelValue.source}"))`,
+  },
+]);
 
 export const thresholds = z
   .array(z.int({ error: 'expected a whole percentage from 1 to 100' }).min(1).max(100))
