@@ -9,7 +9,7 @@ import type { Settings } from '../../process/settings/settings.ts';
 import type { DatabaseLocation } from '../../books/databases/database.ts';
 import { openAccountsThread } from '../../books/store/accounts-thread.ts';
 import { identityOperations } from '../../books/store/operation-names.ts';
-import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
+import { limitInfo, type PartLog } from '../../telemetry/ops/repeat-limit.ts';
 
 const silenceMs = 10_000;
 const idleMs = 10 * 60_000;
@@ -97,6 +97,7 @@ export async function openTokens(
       ...{ clock: systemClock, report: told },
     });
   const by = () => ({ actor: { kind: 'service', name: 'weir' } as const, now: systemClock.now() });
+  const logRefused = limitInfo(log, systemClock, 'token refused');
   const tokens = createTokens({
     clock: systemClock,
     identities: async () => {
@@ -107,7 +108,7 @@ export async function openTokens(
     open: (account) => store.openIdentityAccount(account, by()),
     issuer: (issuer) => readerOf(issuer, reports.of(issuer)),
     review,
-    refused: (refusal) => log.info(refusal, 'token refused'),
+    refused: (refusal) => logRefused(refusal.fault, refusal),
   });
   // The condition of the object is the problem.
   const check = createCheck((issuer) => readerOf(issuer, silent), server?.review);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRepeatLimit, limitRepeats } from './repeat-limit.ts';
+import { createRepeatLimit, limitInfo, limitRepeats } from './repeat-limit.ts';
 
 it('logs twenty records of a kind in ten seconds, each kind for itself, and says later how many were left out', () => {
   let now = 0;
@@ -37,4 +37,17 @@ it('limits warnings and errors of a part by their message, and nothing that is n
   now = 10_000;
   log.error({ count: 25 }, 'error of a part');
   expect(of('error').at(-1)).toBe('error error of a part {"count":25,"suppressed":5}');
+});
+
+it('limits a message that strangers cause by its kinds: many of one hide no other', () => {
+  let now = 0;
+  const logged: object[] = [];
+  const log = limitInfo({ info: (facts) => void logged.push(facts) }, { elapsed: () => now }, 'token refused');
+  for (let count = 0; count < 500; count += 1) log('expired', { count });
+  log('no-identity', { count: 0 });
+  expect(logged).toHaveLength(21);
+  expect(logged.at(-1)).toEqual({ count: 0 });
+  now = 10_000;
+  log('expired', { count: 500 });
+  expect(logged.at(-1)).toEqual({ count: 500, suppressed: 480 });
 });

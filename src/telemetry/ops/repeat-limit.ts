@@ -31,6 +31,19 @@ export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartL
   return { info: (facts, message) => log.info(facts, message), warn: limited('warn'), error: limited('error') };
 }
 
+/** Logs one message of no trouble that strangers can cause, each of its kinds as often as a warning. */
+export function limitInfo(
+  { info }: Pick<PartLog, 'info'>,
+  clock: Pick<Clock, 'elapsed'>,
+  message: string,
+): (kind: string, facts: object) => void {
+  const repeats = createRepeatLimit({ now: clock.elapsed });
+  return (kind, facts) => {
+    const { isLogged, suppressed } = repeats.take(kind);
+    if (isLogged) info({ ...facts, suppressed }, message);
+  };
+}
+
 /**
  * Limits repeated records: decides which are logged.
  * At most 20 records of one kind are logged in ten seconds. The next logged record reports how many were left out.
