@@ -21,6 +21,7 @@ const tight = 2_400_000_000n;
 export interface KeyPlan extends RateLimit {
   readonly workspace: number;
   readonly budget?: NonNullable<Key['budget']>;
+  readonly tokensPerMinute?: number;
 }
 
 const usual = { rate: 50, burst: 100 };
@@ -89,10 +90,17 @@ const accountPlans = identityPlans.flatMap((identity) =>
   identity.accounts.map((account): AccountPlan => ({ identity, ...account })),
 );
 
+/** Keys with a limit in tokens a minute: some answers, and less than one that nothing caps. They came last, so they have the last numbers. */
+const limitedPlans: readonly KeyPlan[] = [
+  { ...usual, workspace: 0, tokensPerMinute: 240 },
+  { ...usual, workspace: 1, tokensPerMinute: 2_400 },
+];
+
 /** The keys of a world by their numbers, with the accounts of its identities. */
 export const keyPlans: readonly KeyPlan[] = [
   ...textKeys,
   ...accountPlans.map(({ identity, workspace }) => ({ ...identity, workspace })),
+  ...limitedPlans,
 ];
 export const accountOf = (key: number): AccountPlan | undefined => accountPlans[key - textKeys.length];
 
@@ -121,6 +129,9 @@ export const revokedKeys = [6, 7] as const;
 export const [slowKey, crowdedKey, endingKey, unknownKey] = [8, 9, 10, 11] as const;
 /** Keys whose budget is for a longer time than a day. */
 export const longBudgetKeys = [12, 13] as const;
+
+/** Keys with a limit in tokens a minute, the lower one first. */
+export const limitedKeys = [keyPlans.length - 2, keyPlans.length - 1] as const;
 
 /** Keys that are suspended, or rotated, shortly before what services store is out of reach. */
 export const [heldKey, rotatedKey] = [14, 15] as const;

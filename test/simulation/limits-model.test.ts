@@ -1,26 +1,33 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmitResult, Funds, Limits, LimitsAsk, Slot } from '../../src/core/limits.ts';
-import { createLimitsModel, type LimitsModelOptions, tighterLimits } from './limits-model.ts';
+import { createLimitsModel, type LimitsModelOptions, type PlannedLimits, tighterLimits } from './limits-model.ts';
 
 const planned = { key: 3, rate: 1, burst: 2, maxInFlight: 2 };
 const rate = { limit: 1, remaining: 0, resetSeconds: 0, nextSeconds: 1 };
 const free = (): Slot => ({ reserve: () => undefined, adjust: () => undefined, release: () => undefined });
-const refused = (by: 'rate' | 'concurrency' | 'balance'): AdmitResult => ({ kind: 'refused', by, rate });
+const refused = (by: 'rate' | 'concurrency' | 'tokens' | 'balance'): AdmitResult => ({ kind: 'refused', by, rate });
 const admitted = (slot: Slot = free()): AdmitResult => ({ kind: 'admitted', rate, slot });
 
-function setUp(kind: LimitsModelOptions['kind'] = 'alone', limits: Partial<typeof planned> = {}) {
+function setUp(
+  kind: LimitsModelOptions['kind'] = 'alone',
+  limits: Partial<PlannedLimits> = {},
+  more: Partial<LimitsModelOptions> = {},
+) {
   const has = { ...planned, ...limits };
   const faults: string[] = [];
   let ms = 0;
   const model = createLimitsModel({
-    ...{ kind, now: () => ms, plannedFor: () => has, isCalm: () => true, tighter: {} },
+    ...{ kind, now: () => ms, plannedFor: () => has, isCalm: () => true, tighter: {}, ...more },
     violate: (text) => void faults.push(text),
   });
   let answer: AdmitResult | Promise<AdmitResult> = admitted();
   const deaths: (() => void)[] = [];
   const watched: Limits = model.watch({ admit: () => answer }, (run) => void deaths.push(run));
   const ask = (fields: Partial<LimitsAsk> = {}): LimitsAsk => ({
-    ...{ keyId: 'k', workspaceId: 'w', ...has, funds: { balance: 10n } },
+    ...{ keyId: 'k', workspaceId: 'w', rate: has.rate, burst: has.burst, maxInFlight: has.maxInFlight },
+    funds: { balance: 10n },
+    tokens:
+      has.tokensPerMinute === undefined ? undefined : [{ id: 'key:k', by: 'tokens', perMinute: has.tokensPerMinute }],
     ...fields,
   });
   return {
@@ -109,6 +116,70 @@ describe('a model of limits', () => {
     expect(faults).toEqual([]);
   });
 
+  describe('of tokens a minute', () => {
+    const roomy = { burst: 99, maxInFlight: 99, tokensPerMinute: 60 };
+    const funds: Funds = { balance: 10n };
+
+    it('counts what is reserved, then what is counted, then what was used, as it comes back', () => {
+      const { admit, at, slot, faults } = setUp('alone', roomy);
+      const first = slot(admit(admitted()));
+      admit(refused('tokens'));
+      expect(faults.splice(0)).toEqual([expect.stringContaining('refused for its tokens: it has 60.000 of a minute')]);
+      expect(first.reserve(1n, funds, { tokens: 100 })).toBeUndefined();
+      admit(refused('tokens'));
+      first.adjust(1n, { tokens: 59 });
+      admit(refused('tokens'));
+      expect(faults.splice(0)).toEqual([expect.stringContaining('it has 1.000 of a minute at least')]);
+      first.adjust(1n, { tokens: 80 });
+      at(10_000);
+      void first.release(undefined, { tokens: 75 });
+      at(15_999);
+      admit(refused('tokens'));
+      at(16_000);
+      admit(refused('tokens'));
+      expect(faults).toHaveLength(1);
+    });
+
+    it('lets a request pass while one is left, and one answer more', () => {
+      const { admit, slot, faults } = setUp('alone', roomy);
+      const [first, second, third] = [slot(admit(admitted())), slot(admit(admitted())), slot(admit(admitted()))];
+      first?.reserve(1n, funds, { tokens: 59 });
+      second?.reserve(1n, funds, { tokens: 500 });
+      expect(faults).toEqual([]);
+      third?.reserve(1n, funds, { tokens: 1 });
+      admit(admitted());
+      expect(faults).toEqual([
+        expect.stringContaining('served: it has -499.000 tokens of a minute at most'),
+        expect.stringContaining('served: it has -500.000 tokens of a minute at most'),
+      ]);
+    });
+
+    it('explains answers by any order of changes that a server may not know yet', async () => {
+      const { admitLater, at, slot, faults } = setUp('shared', roomy);
+      const first = slot(await admitLater(Promise.resolve(admitted())));
+      await first.reserve(1n, funds, { tokens: 100 });
+      first.adjust(1n, { tokens: 10 });
+      await admitLater(Promise.resolve(refused('tokens')));
+      await admitLater(Promise.resolve(admitted()));
+      await first.release(undefined, { tokens: 20 });
+      at(200);
+      await admitLater(Promise.resolve(refused('tokens')));
+      expect(faults).toEqual([]);
+      at(300);
+      await admitLater(Promise.resolve(refused('tokens')));
+      expect(faults).toEqual([expect.stringContaining('it has 40.300 of a minute at least')]);
+    });
+
+    it('is not held against what happened to a server', () => {
+      const calm = { isCalm: (from: number) => from > 5 };
+      const { admit, at, slot, faults } = setUp('alone', roomy, calm);
+      slot(admit(admitted())).reserve(1n, funds, { tokens: 100 });
+      at(10);
+      admit(admitted());
+      expect(faults).toEqual([]);
+    });
+  });
+
   it('notices limits that were read wrongly', () => {
     const { admit, faults } = setUp();
     admit(admitted(), { maxInFlight: 1 });
@@ -122,6 +193,10 @@ describe('a model of limits', () => {
       [3, 2],
       [2, 1],
       [2, 3],
+      [2, 2],
+      [2, 2],
     ]);
+    const limited = Object.values(tighterLimits).map((change) => change({ ...planned, tokensPerMinute: 60 }));
+    expect(limited.map(({ tokensPerMinute }) => tokensPerMinute)).toEqual([60, 60, 60, 60, 59, 61]);
   });
 });

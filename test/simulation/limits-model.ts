@@ -12,15 +12,18 @@ import {
 import { keyPlans, workspaces } from './accounts.ts';
 import type { RateLimit } from './check-refusal.ts';
 import { healedMs } from './check-stopped.ts';
+import { createTokenModel, type HeldTokens, type Moment, never } from './token-model.ts';
 import type { World, WorldFault } from './world-view.ts';
 
 /** What a key and its workspace may do, by the plan of the world. */
 export interface PlannedLimits extends RateLimit {
   readonly key: number;
   readonly maxInFlight: number;
+  /** Absent: the key has no such limit. */
+  readonly tokensPerMinute?: number | undefined;
 }
 
-/** A request at the limits. A call and its answer have numbers of one sequence, so that those of one moment have an order. */
+/** A request at the limits. */
 interface Admission {
   readonly ask: LimitsAsk;
   readonly planned: PlannedLimits;
@@ -32,14 +35,10 @@ interface Admission {
   releasing: Moment;
   free: Moment;
   held: bigint;
+  /** Undefined: its key has no limit in tokens. */
+  readonly tokens: HeldTokens | undefined;
 }
 
-interface Moment {
-  readonly number: number;
-  readonly ms: number;
-}
-
-const never: Moment = { number: Infinity, ms: Infinity };
 /** A bucket is full after this time, whatever was taken from it. */
 const rememberedMs = 10_000;
 /** Sums of floats differ by so many tokens at most. A bucket lacks less than this when it counts as full enough (`src/core/token-bucket.ts`). */
@@ -71,12 +70,13 @@ export interface LimitsModelOptions {
   readonly violate: (text: string, tightened?: string) => void;
 }
 
-/** A sequential model of rates, places and reservations, in a few lines. */
+/** A sequential model of rates, places, reservations and tokens a minute, in a few lines. */
 export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
   const { now, plannedFor, kind, isCalm, tighter, violate } = options;
   let admissions: Admission[] = [];
   let number = 0;
   const moment = (): Moment => ({ number: (number += 1), ms: now() });
+  const tokenModel = createTokenModel({ moment, settledMs: kind === 'shared' ? sharedMs : undefined });
 
   function prune(): void {
     const from = now() - rememberedMs;
@@ -125,6 +125,30 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
     return budgetsOf(ask, funds).find(({ id, left }) => left !== undefined && left <= reserved(isOf(id)))?.shortage;
   }
 
+  /** Compares what was said about tokens a minute. A refusal by what is checked before says nothing about them. */
+  function compareTokens(
+    { ask, planned, tokens: own }: Admission,
+    result: LimitName | 'admitted' | undefined,
+    during: readonly [Moment, Moment],
+  ): void {
+    if (planned.tokensPerMinute === undefined) return;
+    const isCalmSince = (ms: number): boolean => isCalm(ms, during[1].ms);
+    for (const [tightened, change] of [
+      [undefined, (same: PlannedLimits) => same] as const,
+      ...Object.entries(tighter),
+    ]) {
+      const { key, tokensPerMinute = 0 } = change(planned);
+      if (tightened !== undefined && tokensPerMinute === planned.tokensPerMinute) continue;
+      const { fewest, most, sinceMs } = tokenModel.left(tokensPerMinute, { keyId: ask.keyId, own, during });
+      if (!isCalmSince(sinceMs)) return;
+      const isRefused = result === 'tokens';
+      if (isRefused && fewest >= 1 - tolerance.refused)
+        violate(`key ${key} is refused for its tokens: it has ${fewest.toFixed(3)} of a minute at least`, tightened);
+      if (!isRefused && most < 1 - tolerance.admitted)
+        violate(`key ${key} is served: it has ${most.toFixed(3)} tokens of a minute at most`, tightened);
+    }
+  }
+
   function compare(one: Admission, result: 'admitted' | LimitName): void {
     if (!isCalm(one.called.ms, one.answered.ms)) return;
     compareWith(one.planned, { one, result, tightened: undefined });
@@ -159,17 +183,19 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
       return;
     }
     if (places.fewest >= maxInFlight) says(`${places.fewest} requests of ${maxInFlight} are in flight already`);
+    if (result === 'tokens') return;
     if (kind === 'shared' || tightened !== undefined) return;
     const short = shortageOf(one, one.ask.funds) ?? 'admitted';
     if (short !== result) says(`expected ${short}`);
   }
 
   /** What is asked must be what the plan says: a limit that was read wrongly counts wrongly everywhere. */
-  function compareAsk({ key, rate, burst, maxInFlight }: PlannedLimits, ask: LimitsAsk): void {
+  function compareAsk({ key, rate, burst, maxInFlight, tokensPerMinute }: PlannedLimits, ask: LimitsAsk): void {
+    const ofTokens = ask.tokens?.find(({ by }) => by === 'tokens')?.perMinute;
     const [wanted, asked] = [
-      [rate, burst, maxInFlight],
-      [ask.rate, ask.burst, ask.maxInFlight],
-    ].map(String);
+      [rate, burst, maxInFlight, tokensPerMinute],
+      [ask.rate, ask.burst, ask.maxInFlight, ofTokens],
+    ].map((limits) => limits.filter((limit) => limit !== undefined).join());
     if (wanted !== asked) violate(`key ${key} is held against ${asked} in place of ${wanted}`);
   }
 
@@ -182,18 +208,31 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
       tokens: slot.tokens,
       reserve: (cost, funds, asked) => {
         const expected = shortageOf(one, funds);
+        const called = moment();
+        const answered = one.tokens?.reserve(asked?.tokens ?? 0);
+        const end = (short: Short): Short => {
+          answered?.(short === undefined);
+          // Funds are looked at first where a server counts tokens.
+          if (kind === 'alone' || short === undefined || short === 'tokens')
+            compareTokens(one, short, [called, kind === 'alone' ? called : moment()]);
+          return keep(cost, short);
+        };
         const short = slot.reserve(cost, funds, asked);
-        if (short instanceof Promise) return short.then((result) => keep(cost, result));
-        if (kind === 'alone' && short !== expected)
+        if (short instanceof Promise) return short.then(end);
+        if (kind === 'alone' && short !== 'tokens' && short !== expected)
           violate(`key ${one.planned.key} reserves: ${short ?? 'nothing'} is short, expected ${expected ?? 'nothing'}`);
-        return keep(cost, short);
+        return end(short);
       },
       adjust: (cost, asked) => {
         if (one.releasing === never) one.held = cost;
+        if (asked !== undefined && one.releasing === never) one.tokens?.adjust(asked.tokens);
         slot.adjust(cost, asked);
       },
       release: (left, used) => {
-        if (one.releasing === never) [one.releasing, one.held] = [moment(), 0n];
+        if (one.releasing === never) {
+          [one.releasing, one.held] = [moment(), 0n];
+          one.tokens?.settle(used?.tokens ?? 0);
+        }
         const released = slot.release(left, used);
         const end = (): void => {
           if (one.free === never) one.free = moment();
@@ -212,6 +251,7 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
       const own = new Set<Admission>();
       onDeath(() => {
         for (const one of own) {
+          one.tokens?.die();
           if (one.releasing === never) one.releasing = moment();
           if (one.answered === never) one.answered = moment();
           // The others count it until its lease has ended.
@@ -228,6 +268,7 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
           const one: Admission = {
             ...{ ask, planned, called: moment(), answered: never, result: undefined },
             ...{ releasing: never, free: never, held: 0n },
+            tokens: planned.tokensPerMinute === undefined ? undefined : tokenModel.hold(ask.keyId),
           };
           admissions.push(one);
           own.add(one);
@@ -235,6 +276,7 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
             one.answered = moment();
             const said = result.kind === 'refused' ? result.by : 'admitted';
             compare(one, said);
+            if (said !== 'rate' && said !== 'concurrency') compareTokens(one, said, [one.called, one.answered]);
             one.result = said;
             if (result.kind === 'refused') {
               own.delete(one);
@@ -260,12 +302,19 @@ function tokensAfter(taken: readonly number[], { rate, burst }: RateLimit, atMs:
   return Math.min(burst, left + ((atMs - from) * rate) / 1_000);
 }
 
+const withTokens = (planned: PlannedLimits, more: number): PlannedLimits => ({
+  ...planned,
+  tokensPerMinute: planned.tokensPerMinute && planned.tokensPerMinute + more,
+});
+
 /** Each limit one unit lower, and one unit higher. */
 export const tighterLimits: LimitsModelOptions['tighter'] = {
   'a token fewer': (planned) => ({ ...planned, burst: planned.burst - 1 }),
   'a token more': (planned) => ({ ...planned, burst: planned.burst + 1 }),
   'a place fewer': (planned) => ({ ...planned, maxInFlight: planned.maxInFlight - 1 }),
   'a place more': (planned) => ({ ...planned, maxInFlight: planned.maxInFlight + 1 }),
+  'a token of a minute fewer': (planned) => withTokens(planned, -1),
+  'a token of a minute more': (planned) => withTokens(planned, 1),
 };
 
 /** The model of each service of a world: one for all where they share their limits. Answers that no order explains go into `faults`. */

@@ -116,7 +116,11 @@ export function createOperator({ plan, scheduler, disk, store, isLocked, issuer 
     }
     for (const [number, plan] of keyPlans.entries()) {
       const { workspace } = plan;
-      if (accountOf(number) !== undefined) continue;
+      if (accountOf(number) !== undefined) {
+        // Worlds with identities give it its hash.
+        keys.push({ id: '', text: '', workspace });
+        continue;
+      }
       if (number === unknownKey) {
         keys.push({ id: 'unknown', text: newKey(), workspace });
         continue;

@@ -1,5 +1,5 @@
 import type { Chance } from '../programmable-engine/chance.ts';
-import { crowdedKey, endingKey, heldKey, rotatedKey, slowKey } from './accounts.ts';
+import { crowdedKey, endingKey, heldKey, limitedKeys, rotatedKey, slowKey } from './accounts.ts';
 import type { FaultEvent, IssuerEvent, OperatorEvent, RequestEvent, WorldEvent } from './events.ts';
 import { placeTokens } from './placed-tokens.ts';
 import { one, type Rarity } from './rare-events.ts';
@@ -47,6 +47,17 @@ export function placedEvents(rare: ReadonlySet<Rarity>, place: Place): readonly 
       for (let index = 0; index < 13; index += 1) ask(at + gapMs * index, { key: slowKey });
     });
   }
+  if (rare.has('token-limits'))
+    times(2, () => {
+      const [at, service, [key]] = [somewhere(), Math.floor(chance() * 4), limitedKeys];
+      // Together they use up a minute, and then one comes for each token that comes back, until some have passed again.
+      for (let index = 0; index < 12; index += 1) ask(at + 40 * index, { key, service, maxTokens: 8 + 4 * index });
+      for (let index = 0; index < 80; index += 1) ask(at + 1_500 + 240 * index, { key, service, maxTokens: 20 });
+      // Admitted together, they reserve when their prompts are there.
+      for (let index = 0; index < 8; index += 1)
+        ask(at + 90_000 + index, { key, service, upload: { ms: 400, stalls: false } });
+      for (let index = 0; index < 12; index += 1) ask(at + 25_000 + 5 * index, { key: limitedKeys[1], words: 40 });
+    });
   if (rare.has('few-places'))
     times(6, () => {
       const [at, service] = [somewhere(), Math.floor(chance() * 4)];

@@ -1,6 +1,6 @@
 import type { Chance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import { crowdedKey, endingKey, longBudgetKeys, slowKey, tokenKeys, unknownKey } from './accounts.ts';
+import { crowdedKey, endingKey, limitedKeys, longBudgetKeys, slowKey, tokenKeys, unknownKey } from './accounts.ts';
 import type { FaultEvent, RequestEvent, WorldPlan } from './events.ts';
 import { expectedAnswer } from './expected-answer.ts';
 
@@ -18,7 +18,7 @@ const rarities = [
     'unknown-keys',
   ] as const),
   ...(['slow-uploads', 'slow-store', 'flapping-endpoints', 'few-places', 'end-of-month', 'long'] as const),
-  ...(['long-outage', 'store-states', 'identities', 'joined-events'] as const),
+  ...(['long-outage', 'store-states', 'identities', 'joined-events', 'token-limits'] as const),
 ] as const;
 export type Rarity = (typeof rarities)[number];
 
@@ -48,6 +48,7 @@ export function rareKey(rare: ReadonlySet<Rarity>, chance: Chance): number | und
     ...(rare.has('ending-keys') ? [endingKey] : []),
     ...(rare.has('unknown-keys') ? [unknownKey] : []),
     ...(rare.has('identities') ? tokenKeys : []),
+    ...(rare.has('token-limits') ? limitedKeys : []),
   ];
   return keys.length > 0 && chance() < 0.3 ? one(keys, chance) : undefined;
 }

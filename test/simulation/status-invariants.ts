@@ -100,6 +100,8 @@ export function createStatusInvariants(world: World, violate: Violate): StatusIn
     const { maxInFlight = 0 } = workspaces[workspaceOf(call) ?? 0] ?? {};
     return (
       limit === undefined ||
+      // What its tokens a minute may refuse is compared with the model of limits.
+      limit.tokensPerMinute !== undefined ||
       mayBeBlocked(own, ofKey.map(counted)) ||
       mayRefuseRate(own, ofKey.map(counted), limit) ||
       mayRefuseCalls(own, ofWorkspace, maxInFlight)
