@@ -143,10 +143,10 @@ describe('a model of limits', () => {
     it('lets a request pass while one is left, and one answer more', () => {
       const { admit, slot, faults } = setUp('alone', roomy);
       const [first, second, third] = [slot(admit(admitted())), slot(admit(admitted())), slot(admit(admitted()))];
-      first?.reserve(1n, funds, { tokens: 59 });
-      second?.reserve(1n, funds, { tokens: 500 });
+      void first?.reserve(1n, funds, { tokens: 59 });
+      void second?.reserve(1n, funds, { tokens: 500 });
       expect(faults).toEqual([]);
-      third?.reserve(1n, funds, { tokens: 1 });
+      void third?.reserve(1n, funds, { tokens: 1 });
       admit(admitted());
       expect(faults).toEqual([
         expect.stringContaining('served: it has -499.000 tokens of a minute at most'),
@@ -173,7 +173,7 @@ describe('a model of limits', () => {
     it('is not held against what happened to a server', () => {
       const calm = { isCalm: (from: number) => from > 5 };
       const { admit, at, slot, faults } = setUp('alone', roomy, calm);
-      slot(admit(admitted())).reserve(1n, funds, { tokens: 100 });
+      void slot(admit(admitted())).reserve(1n, funds, { tokens: 100 });
       at(10);
       admit(admitted());
       expect(faults).toEqual([]);
