@@ -1,4 +1,5 @@
 import { networkOf } from '../core/address.ts';
+import { putNewest } from '../core/put-newest.ts';
 
 const windowMs = 10 * 60_000;
 const tolerated = 30;
@@ -26,10 +27,7 @@ export function createFailedSignIns(now: () => number) {
     failed: (address: string): void => {
       const name = networkOf(address);
       const { since, count } = current(name) ?? { since: now(), count: 0 };
-      failures.delete(name);
-      failures.set(name, { since, count: count + 1 });
-      const [oldest] = failures.keys();
-      if (failures.size > remembered && oldest !== undefined) failures.delete(oldest);
+      putNewest(failures, remembered, [name, { since, count: count + 1 }]);
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Money } from '../../core/money.ts';
 import type { Spending, SpendingOnTag } from '../ledger/settle-batch.ts';
 import { Failure } from '../../core/failure.ts';
 import type { CountedTags } from '../../core/tags.ts';
+import { putNewest } from '../../core/put-newest.ts';
 
 /** What the cache remembers about the hash of a key. */
 export interface Remembered {
@@ -123,22 +124,22 @@ export function createCredentialCache(limit: number): CredentialCache {
     put: (hash, credential, { now, elapsed }) => {
       if (credential === undefined) {
         keys.delete(hash);
-        remember(absent, hash, { confirmedAt: elapsed, generation }, limit);
+        putNewest(absent, limit, [hash, { confirmedAt: elapsed, generation }]);
         return;
       }
       const { key, workspace, spent } = credential;
       const since = key.budget === undefined ? 0 : periodStart(key.budget.period, now);
       absent.delete(hash);
-      const forgotten = remember(keys, hash, { hash, key, spent, since, confirmedAt: elapsed, generation }, limit);
+      const forgotten = putNewest(keys, limit, [hash, { hash, key, spent, since, confirmedAt: elapsed, generation }]);
       // A key that was given a new text has a newer entry.
       if (forgotten !== undefined && hashOf.get(forgotten.key.id) === forgotten.hash) hashOf.delete(forgotten.key.id);
       hashOf.set(key.id, hash);
-      remember(workspaces, workspace.id, workspace, limit);
+      putNewest(workspaces, limit, [workspace.id, workspace]);
       const { tagBudgets: budgets, countedTags } = credential;
       if (budgets === undefined) tagBudgets.delete(workspace.id);
       else {
         const day = periodStart('day', now);
-        remember(tagBudgets, workspace.id, { budgets: new Map(budgets), day, countedTags, isStale: false }, limit);
+        putNewest(tagBudgets, limit, [workspace.id, { budgets: new Map(budgets), day, countedTags, isStale: false }]);
       }
     },
     setBalance: (workspaceId, balance) => {
@@ -249,16 +250,6 @@ function spendOnTag(
 /** Whether a day is in the same period as another one. A later day was counted by a clock that was ahead. */
 function isOfPeriod(period: BudgetPeriod, { day, since }: { readonly day: number; readonly since: number }): boolean {
   return day >= periodStart(period, since) && day < periodEnd(period, since);
-}
-
-/** Adds an entry, and removes and returns the oldest one when there are too many. A Map keeps the order of insertion. */
-function remember<Value>(entries: Map<string, Value>, name: string, value: Value, limit: number): Value | undefined {
-  entries.delete(name);
-  const [oldest] = entries.size < limit ? [] : entries.keys();
-  const forgotten = oldest === undefined ? undefined : entries.get(oldest);
-  if (oldest !== undefined) entries.delete(oldest);
-  entries.set(name, value);
-  return forgotten;
 }
 
 const maxWaiting = 10_000;

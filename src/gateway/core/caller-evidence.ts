@@ -1,4 +1,5 @@
 import { createDecayedMean, type DecayedMean } from './decayed-mean.ts';
+import { putNewest } from '../../core/put-newest.ts';
 
 /**
  * Distinguishes failures caused by one caller's requests from failures of the route or model that serves them. A failure that may be
@@ -20,10 +21,7 @@ export function createCallerEvidence() {
   function add(now: number, caller: string, failed: 0 | 1): void {
     const share = shares.get(caller) ?? createDecayedMean(remembered);
     share.add(now, failed);
-    shares.delete(caller);
-    shares.set(caller, share);
-    const [oldest] = shares.keys();
-    if (shares.size > maxCallers && oldest !== undefined) shares.delete(oldest);
+    putNewest(shares, maxCallers, [caller, share]);
   }
 
   function mostlyFails(share: DecayedMean, now: number): boolean {

@@ -3,6 +3,7 @@ import { endedByRepair } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../../core/event.ts';
 import { causeOf } from '../../core/fault-cause.ts';
+import { forgetOldest } from '../../core/put-newest.ts';
 
 /** Decides whether another route is tried after a fault. Another route is tried unless the request itself may be the cause. */
 export type RetryPolicy = ReturnType<typeof createRetryPolicy>;
@@ -90,8 +91,7 @@ export function createStructureRetries({ clock }: { readonly clock: Pick<Clock, 
     saved.delete(caller);
     // A caller with all its retries needs no entry.
     if (retries < maxSaved) saved.set(caller, { retries, at: clock.elapsed() });
-    const [oldest] = saved.keys();
-    if (saved.size > maxCallers && oldest !== undefined) saved.delete(oldest);
+    forgetOldest(saved, maxCallers);
   }
 
   function retriesOf(caller: string): number {

@@ -22,6 +22,7 @@ import {
 } from './find-identity.ts';
 import { looksLikeToken } from './token-text.ts';
 import { createIssuer, type Issuer, type ReadIssuer } from './issuer-keys.ts';
+import { putNewest } from '../../core/put-newest.ts';
 
 export interface TokensOptions {
   /** The identities in force, in the order of their names. Rejects while the accounts cannot be read. */
@@ -105,7 +106,7 @@ export function createTokens(options: TokensOptions): Tokens {
     const until = expiresAt + leewaySeconds * 1_000;
     // An identity may have changed meanwhile.
     const entry = { caller, isBound, audience, until, reviewedAt: clock.elapsed() };
-    if (version === list.version()) remember(remembered, name, entry);
+    if (version === list.version()) putNewest(remembered, maxRemembered, [name, entry]);
     return caller;
   }
 
@@ -191,12 +192,6 @@ function compiledOrLeft(identity: Identity): readonly CompiledIdentity[] {
   }
 }
 
-function remember<Value>(remembered: Map<string, Value>, name: string, value: Value): void {
-  const [oldest] = remembered.size < maxRemembered ? [] : remembered.keys();
-  if (oldest !== undefined) remembered.delete(oldest);
-  remembered.set(name, value);
-}
-
 /** Accounts that are open, so that a renewed token of a known caller is accepted while the database is away, as a key is. */
 function createAccounts({ open }: Pick<TokensOptions, 'open'>) {
   const hashes = new Map<string, string>();
@@ -209,7 +204,7 @@ function createAccounts({ open }: Pick<TokensOptions, 'open'>) {
       if (known !== undefined) return known;
       // Once more: a connection can be lost, and a transaction rolled back beside another one.
       const opened = await open(account).catch(() => open(account));
-      if (opened !== undefined) remember(hashes, name, opened);
+      if (opened !== undefined) putNewest(hashes, maxRemembered, [name, opened]);
       return opened;
     },
     /** Call it when an identity has changed. */

@@ -4,6 +4,7 @@ import { Server, ServerCredentials, type sendUnaryData, type ServerUnaryCall } f
 import { load } from '@grpc/proto-loader';
 import { z } from 'zod';
 import type { AttributeValue, EndedSpan } from '../../core/trace.ts';
+import { forgetOldest } from '../../core/put-newest.ts';
 
 const protoFile = fileURLToPath(new URL('../../../protos/otlp_traces.proto', import.meta.url));
 const serviceName = 'opentelemetry.proto.collector.trace.v1.TraceService';
@@ -90,12 +91,7 @@ function createRecentIds(): (id: string) => boolean {
   return (spanId) => {
     if (recent.has(spanId)) return false;
     recent.add(spanId);
-    if (recent.size > maxRecent) {
-      for (const oldest of recent) {
-        recent.delete(oldest);
-        break;
-      }
-    }
+    forgetOldest(recent, maxRecent);
     return true;
   };
 }

@@ -11,6 +11,7 @@ import {
 } from 'kysely';
 import { CommitInDoubt } from '../database.ts';
 import type { SqliteConnection, SqliteStatement } from '../machine.ts';
+import { putNewest } from '../../../core/put-newest.ts';
 
 /** How many compiled statements are kept. There is a limit because batches of different sizes are different statements. */
 const keptStatements = 200;
@@ -71,10 +72,8 @@ function sqliteConnection(database: SqliteConnection): DatabaseConnection {
     const kept = statements.get(sql);
     if (kept) return kept;
     const statement = database.prepare(sql, { readBigInts: true });
-    const [oldest] = statements.size < keptStatements ? [] : statements.keys();
-    if (oldest !== undefined) statements.delete(oldest);
     const made = { statement, returnsRows: statement.columns().length > 0 };
-    statements.set(sql, made);
+    putNewest(statements, keptStatements, [sql, made]);
     return made;
   }
 

@@ -1,4 +1,5 @@
 import { keyedDigest } from '../keyed-digest.ts';
+import { forgetOldest } from '../../../core/put-newest.ts';
 
 const windowMs = 60_000;
 /** The prompt whose first failure is oldest is forgotten first. */
@@ -20,8 +21,7 @@ export function createFailedPrompts(random: () => number) {
 
   function remember(digest: string): Failed {
     const known = prompts.getOrInsertComputed(digest, () => ({ at: new Map<string, number>(), isAnswered: false }));
-    const [oldest] = prompts.keys();
-    if (prompts.size > maxPrompts && oldest !== undefined) prompts.delete(oldest);
+    forgetOldest(prompts, maxPrompts);
     return known;
   }
 

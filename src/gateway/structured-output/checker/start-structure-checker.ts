@@ -3,6 +3,7 @@ import { type StartThread, ThreadEnded } from '../../../core/worker-thread.ts';
 import type { CheckTask, createFunctions } from './check-worker.ts';
 import { validateText } from './validate-text.ts';
 import { type SchemaCost, schemaCost } from './schema-cost.ts';
+import { putNewest } from '../../../core/put-newest.ts';
 
 export interface StructureCheckerOptions {
   readonly startThread: StartThread;
@@ -82,11 +83,7 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
 function createBlockedSchemas(): { readonly add: (schema: string) => void; readonly has: (schema: string) => boolean } {
   const until = new Map<string, number>();
   return {
-    add: (schema) => {
-      until.delete(schema);
-      until.set(schema, performance.now() + blockedMs);
-      for (const oldest of until.keys()) if (until.size > maxBlocked) until.delete(oldest);
-    },
+    add: (schema) => void putNewest(until, maxBlocked, [schema, performance.now() + blockedMs]),
     has: (schema) => (until.get(schema) ?? 0) > performance.now(),
   };
 }
