@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { CreatedKeyObject, KeyObject } from '../../src/portal/api/keys.ts';
 import type { WorkspaceObject } from '../../src/portal/api/workspaces.ts';
-import { chooseAction, heading, launchBrowser, openSignedIn } from './support/browser.ts';
+import { chooseAction, expectAccessible, heading, launchBrowser, openSignedIn } from './support/browser.ts';
 import { adminApi } from './support/admin-api.ts';
 import { forFile } from '../support/for-file.ts';
 
@@ -152,6 +152,44 @@ test('the limit of a workspace that was only shown is not sent', async () => {
   await adminApi('PATCH', `/workspaces/${id}`, { max_in_flight: 77 });
   await save(page);
   expect(await adminApi('GET', `/workspaces/${id}`)).toMatchObject({ max_in_flight: 77 });
+  expectQuiet();
+  await page.context().close();
+});
+
+test('limits of tags, labels and limits that only count are set in forms that axe accepts', async () => {
+  const { id, name } = await adminApi<WorkspaceObject>('POST', '/workspaces', { name: 'zz-tags', credit: '5' });
+  const { page, expectQuiet } = await openSignedIn(browser, '/workspaces');
+  await page.getByRole('button', { name: `Change the limit of ${name}` }).click();
+  await page.getByLabel('Tokens a minute of tags').fill('team=search: 60000\napp=web: 500');
+  await page.getByLabel('Labels').fill('cost-centre=42');
+  await page.getByLabel('Tokens of tags').check();
+  await expectAccessible(page);
+  await save(page);
+  expect(await adminApi('GET', `/workspaces/${id}`)).toMatchObject({
+    tag_tokens_per_minute: { 'team=search': 60_000, 'app=web': 500 },
+    ...{ labels: { 'cost-centre': '42' }, not_enforced: ['tag-tokens'], max_in_flight: 256 },
+  });
+  const row = page.getByRole('row').filter({ hasText: name });
+  await expect.poll(() => row.innerText()).toMatch(/cost-centre=42[^]*Count only: tokens of tags/);
+
+  await page.goto(`/balance?workspace=${name}`);
+  await page.getByRole('button', { name: 'Set budget of a tag' }).click();
+  await page.getByLabel('Tag', { exact: true }).fill('team=search');
+  await page.getByLabel('Budget (USD)').fill('50');
+  await expectAccessible(page);
+  await save(page);
+  await page.getByRole('row').filter({ hasText: 'team=search' }).getByText('$0.00 of $50.00 a month').waitFor();
+  await expectAccessible(page);
+  const budgets = { data: [{ tag: 'team=search', budget: { limit: '50', period: 'month' } }] };
+  expect(await adminApi('GET', `/workspaces/${id}/tag-budgets`)).toMatchObject(budgets);
+
+  const key = await adminApi<CreatedKeyObject>('POST', `/workspaces/${id}/keys`, { name: 'dry' });
+  await page.goto(`/keys?workspace=${name}`);
+  await edit(page, 'dry');
+  await page.getByLabel('Rate').check();
+  await expectAccessible(page);
+  await save(page);
+  expect(await keyNow(key)).toMatchObject({ not_enforced: ['rate'], rate: 100 });
   expectQuiet();
   await page.context().close();
 });
