@@ -43,6 +43,7 @@ const pairs: readonly Pick<Comparison, 'before' | 'now'>[] = [
   { before: 'peer', now: 'weir' },
   { before: 'weir', now: 'sampled' },
   { before: 'weir', now: 'traced' },
+  { before: 'weir', now: 'events' },
   { before: 'weir', now: 'token' },
 ];
 

@@ -7,7 +7,8 @@ test.each([
   [['--quick', '--json', 'out.json'], { kind: 'measure', plan: { name: 'quick', rounds: 3 }, json: 'out.json' }],
   [['--quick', '--rounds', '1', '--plain-only'], { plan: { rounds: 1 }, withWeir: false }],
   [['--against', '../older'], { kind: 'measure', against: '../older' }],
-  [['--tracing'], { kind: 'measure', withTracing: true }],
+  [['--tracing'], { kind: 'measure', withTracing: true, withEvents: false }],
+  [['--events', '--quick'], { kind: 'measure', withTracing: false, withEvents: true }],
   [['--profile'], { kind: 'profile', withTracing: false }],
   [['--budget', '--against', '../older'], { kind: 'budget', against: '../older' }],
   [

@@ -13,6 +13,8 @@ export interface BenchCommand {
   readonly withWeir: boolean;
   /** Whether this checkout is also measured with tracing on. */
   readonly withTracing: boolean;
+  /** Whether this checkout is also measured while it sends events. */
+  readonly withEvents: boolean;
   /** Folder of another checkout that is measured beside this one. */
   readonly against: string | undefined;
   /** Command that starts another gateway, which is measured beside this one. */
@@ -41,6 +43,7 @@ The figures, and how to read them, are described in docs/bench.md.
   --against DIR  measures the checkout in DIR too, in the same rounds, and compares the two
   --peer COMMAND measures the gateway that COMMAND starts, too; it gets PORT, ENGINE_URL and ENGINE_PORT, and PEER_KEY as its key
   --tracing      measures this checkout with tracing on, too, for one request in a hundred and for each, and compares
+  --events       measures this checkout while it sends an event for each request (docs/events.md), too, and compares
   --bars         measures the bars of docs/bench.md, prints each with its figure; about a quarter of an hour
   --only NAME    with --bars: only this one; may be repeated
   --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
@@ -58,14 +61,14 @@ The figures, and how to read them, are described in docs/bench.md.
 const modes = ['profile', 'budget', 'bars', 'agents', 'idle', 'over-time', 'tokens'] as const;
 /** The options that do not go with a mode, beside the other modes. */
 const refusedBeside = {
-  profile: ['plain-only', 'against', 'tracing', 'peer'],
-  budget: ['plain-only', 'tracing', 'peer'],
-  bars: ['plain-only', 'tracing'],
-  agents: ['plain-only', 'tracing'],
-  idle: ['plain-only', 'tracing', 'rounds', 'json'],
-  'over-time': ['plain-only', 'tracing', 'against', 'peer', 'quick', 'rounds'],
-  tokens: ['plain-only', 'against', 'tracing', 'peer'],
-  'plain-only': ['against', 'tracing', 'peer'],
+  profile: ['plain-only', 'against', 'tracing', 'events', 'peer'],
+  budget: ['plain-only', 'tracing', 'events', 'peer'],
+  bars: ['plain-only', 'tracing', 'events'],
+  agents: ['plain-only', 'tracing', 'events'],
+  idle: ['plain-only', 'tracing', 'events', 'rounds', 'json'],
+  'over-time': ['plain-only', 'tracing', 'events', 'against', 'peer', 'quick', 'rounds'],
+  tokens: ['plain-only', 'against', 'tracing', 'events', 'peer'],
+  'plain-only': ['against', 'tracing', 'events', 'peer'],
 } as const;
 /** The options that go with some modes only. */
 const wantedBeside = {
@@ -88,6 +91,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       against: { type: 'string' },
       peer: { type: 'string' },
       tracing: { type: 'boolean', default: false },
+      events: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       bars: { type: 'boolean', default: false },
       only: { type: 'string', multiple: true },
@@ -121,6 +125,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     pictures: values.pictures,
     withWeir: !values['plain-only'],
     withTracing: values.tracing,
+    withEvents: values.events,
     against: values.against,
     peer: values.peer,
     bars: chosenBars(values.only),

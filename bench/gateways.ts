@@ -6,6 +6,7 @@ import { type AnswerShape, shapePath } from './answers.ts';
 import { type ChatRequest, chatRequest, requestOfEngine } from './chat-request.ts';
 import type { BenchCommand } from './command-line.ts';
 import { startEngines } from './engine-processes.ts';
+import { type EventReceiver, startEventReceiver } from './events.ts';
 import { type LoadPool, openLoadPool } from './load-pool.ts';
 import { heldShape } from './over-time.ts';
 import { startPeer } from './peer.ts';
@@ -34,6 +35,7 @@ export interface Gateways {
   readonly weir: WeirTarget | undefined;
   readonly targets: readonly Target[];
   readonly collector: Collector | undefined;
+  readonly receiver: EventReceiver | undefined;
   readonly benchPids: readonly number[];
 }
 
@@ -103,6 +105,11 @@ export async function startGateways(command: BenchCommand, options: StartOptions
     }
   }
 
+  const receiver = command.withEvents ? await startEventReceiver(folder) : undefined;
+  if (receiver !== undefined) onClose(receiver.stop);
+  const place = { name: 'events', root, folder: join(folder, 'events') } as const;
+  const sending = receiver && (await startWeirTarget({ ...common, ...place, env: receiver.environment }));
+
   // Plain Envoy gets as many threads as Weir's, whatever that one was told.
   const concurrency = weir && (await envoyConcurrency(weir));
   const plainEnvoy = await startPlainEnvoy({
@@ -113,9 +120,9 @@ export async function startGateways(command: BenchCommand, options: StartOptions
   const plain = { ...passthrough('plain', plainEnvoy.port), pid: plainEnvoy.pid };
   const peer = command.peer === undefined ? undefined : await startPeerTarget(command.peer, common);
   return {
-    ...{ envoy, enginePort: engines.port, pool, plain, weir, collector, benchPids },
+    ...{ envoy, enginePort: engines.port, pool, plain, weir, collector, receiver, benchPids },
     direct: passthrough('direct', engines.port),
-    targets: [plain, peer, before, weir, withToken, ...traced].filter((one) => one !== undefined),
+    targets: [plain, peer, before, weir, withToken, ...traced, sending].filter((one) => one !== undefined),
   };
 }
 
@@ -143,7 +150,7 @@ async function startPeerTarget(
 }
 
 interface WeirTargetOptions extends StartOptions {
-  readonly name: 'before' | 'weir' | (typeof tracedTargets)[number]['name'];
+  readonly name: 'before' | 'weir' | 'events' | (typeof tracedTargets)[number]['name'];
   /** The checkout that is started. */
   readonly root: string;
   readonly envoy: string;

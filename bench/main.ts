@@ -133,10 +133,11 @@ async function overTime({ command, gateways: { pool, plain, weir }, folder }: Ru
 }
 
 async function measureAll({ command, gateways }: Run): Promise<void> {
-  const { pool, direct, targets, envoy, collector } = gateways;
+  const { pool, direct, targets, envoy, collector, receiver } = gateways;
   const measurement = await measure({ plan: command.plan, pool, direct, targets, report });
   show(measurement);
   if (collector !== undefined) print(`batches of spans that were exported: ${collector.batches()}`);
+  if (receiver !== undefined) print(`messages with events that were sent: ${receiver.messages()}`);
   await writeJson(command, { plan: command.plan, machine: machine(), envoy, ...measurement });
 }
 

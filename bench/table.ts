@@ -50,6 +50,7 @@ export const titles: Readonly<Record<Comparison['now'], string>> = {
   weir: 'now',
   sampled: 'traced, 1 in 100',
   traced: 'traced, all',
+  events: 'with events',
   token: 'with a token',
 };
 

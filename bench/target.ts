@@ -4,8 +4,19 @@ import type { ChatRequest } from './chat-request.ts';
 import type { Prompt } from './prompts.ts';
 import { cpuMs, isEnvoy, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
 
-/** `bare` is Weir's path without Weir's work (bare-path.ts); `peer` is another gateway (peer.ts); `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each; `token` is this one again, whose caller has a token in place of a key. */
-export const targetNames = ['direct', 'plain', 'bare', 'peer', 'before', 'weir', 'sampled', 'traced', 'token'] as const;
+/** `bare` is Weir's path without Weir's work (bare-path.ts); `peer` is another gateway (peer.ts); `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each; `events` is this one while it sends events (events.ts); `token` is this one again, whose caller has a token in place of a key. */
+export const targetNames = [
+  'direct',
+  'plain',
+  'bare',
+  'peer',
+  'before',
+  'weir',
+  'sampled',
+  'traced',
+  'events',
+  'token',
+] as const;
 export type TargetName = (typeof targetNames)[number];
 
 /** Something that answers chat completions, and the processes that it takes. */
