@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { capabilities } from '../src/control/catalog/resources/capabilities.ts';
 import type { ReasoningSetting } from '../src/core/capability.ts';
-import { engineNames } from '../src/core/engine-name.ts';
+import { chatEngineNames } from '../src/core/engine-name.ts';
 import { type ParameterName, parameterNames, parameters } from '../src/core/parameters.ts';
 import { inertNames } from '../src/gateway/dialects/chat/read-request.ts';
 import { engines } from '../src/gateway/engines/engines.ts';
 import { markdownTable } from './markdown-table.ts';
 
-const all = engineNames.map((name) => ({ name, ...engines[name] }));
+const all = chatEngineNames.map((name) => ({ name, ...engines[name] }));
 const code = (text: string): string => `\`${text}\``;
 const json = (value: unknown): string => code(JSON.stringify(value));
 const yes = (is: boolean): string => (is ? 'yes' : '–');
@@ -42,11 +42,11 @@ function accepted(schema: JsonSchema): string {
 
 function parameterTable(): string {
   return markdownTable(
-    ['parameter', 'accepts', 'default', 'needs', 'without it', 'on messages', ...engineNames],
+    ['parameter', 'accepts', 'default', 'needs', 'without it', 'on messages', ...chatEngineNames],
     parameterNames.map((name) => {
       const { schema, default: usual, needs, withoutIt, messages, engines: takenBy } = parameters[name];
       const facts = [usual === undefined ? '–' : json(usual), needed[needs], withoutIt, onMessages(messages)];
-      const cells = engineNames.map((engine) => sentAs(takenBy[engine]));
+      const cells = chatEngineNames.map((engine) => sentAs(takenBy[engine]));
       return [code(name), accepted(z.toJSONSchema(schema, inputs) as JsonSchema), ...facts, ...cells];
     }),
   );

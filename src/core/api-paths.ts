@@ -1,11 +1,27 @@
-import { type Surface, surfaces } from './dialect.ts';
+import type { ModelKind } from './catalog.ts';
+import { chatSurfaces, type Surface } from './dialect.ts';
 
 /** The path of each surface. All take POST only (docs/reference/api.md §4). */
 export const answerPaths: Readonly<Record<Surface, string>> = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
   responses: '/v1/responses',
+  embeddings: '/v1/embeddings',
 };
+
+/** The kind of the models that answer a surface. */
+export const kindOfSurface: Readonly<Record<Surface, ModelKind>> = {
+  chat: 'chat',
+  messages: 'chat',
+  responses: 'chat',
+  embeddings: 'embedding',
+};
+
+/**
+ * Surfaces that are served while the catalog has a model of their kind. Without one they are like any unknown path: so Envoy hands
+ * their requests to the service, which knows the catalog.
+ */
+export const surfacesByKind = ['embeddings'] as const satisfies readonly Surface[];
 
 /** Paths that an operator may switch on (docs/reference/api.md §4.4). */
 export const furtherPaths = { key: '/v1/key', countTokens: '/v1/messages/count_tokens' } as const;
@@ -19,19 +35,19 @@ export const usualSurfaces = ['chat', 'messages'] as const satisfies readonly Su
 /** Whether the further paths are served. `with-balance`: a key also gets the balance of its workspace. */
 export const furtherPathsModes = ['off', 'on', 'with-balance'] as const;
 
-/** Paths that a deployment serves besides the list of models and the liveness check. */
+/** Paths that a deployment serves besides the list of models, the liveness check and `surfacesByKind`. */
 export interface ServedApi {
   readonly surfaces: readonly Surface[];
   /** Absent: they are off. */
   readonly furtherPaths?: (typeof furtherPathsModes)[number] | undefined;
 }
 
-/** The surfaces that a deployment serves. */
+/** The surfaces of chat that a deployment serves. */
 export const servedSurfaces = ({
   WEIR_RESPONSES,
 }: {
   readonly WEIR_RESPONSES: 'off' | 'stateless';
-}): readonly Surface[] => (WEIR_RESPONSES === 'off' ? usualSurfaces : surfaces);
+}): readonly Surface[] => (WEIR_RESPONSES === 'off' ? usualSurfaces : chatSurfaces);
 
 export const hasFurtherPaths = ({ furtherPaths: mode = 'off' }: ServedApi): boolean => mode !== 'off';
 

@@ -163,6 +163,14 @@ export interface RequestTarget {
   readonly continuation?: Continuation | undefined;
   /** Set from the second call to the model on. A forced tool call is required only in the first call. */
   readonly round?: Round | undefined;
+  /** The part of the inputs, or of the documents, that one call carries. Absent: all. */
+  readonly piece?: Piece | undefined;
+}
+
+/** A run of the inputs of a request, or of its documents. */
+export interface Piece {
+  readonly first: number;
+  readonly count: number;
 }
 
 /**

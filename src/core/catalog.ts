@@ -124,6 +124,28 @@ export const reasoningModes = ['None', 'Optional', 'Always'] as const;
 /** Whose prompts may share what an engine has in its prefix cache: those of one workspace, or all. */
 export const cacheSharings = ['Workspace', 'All'] as const;
 
+/** What a model makes: answers, vectors of texts, or an order of documents. */
+export type ModelKind = 'chat' | 'embedding' | 'rerank';
+
+/** The vectors of a model. */
+export interface EmbeddingFacts {
+  /** Length of a vector. */
+  readonly dimensions: number;
+  /** Shorter lengths that callers may ask for. */
+  readonly shorterDimensions: readonly number[];
+  /** Most inputs of one call to an engine. Undefined: as the engine's table says. */
+  readonly maxInputs?: number | undefined;
+  /** A route whose vectors have a smaller cosine to those of the model's reference is not served. */
+  readonly minSimilarity: number;
+  /** Callers may send lists of the model's own token ids in place of texts. */
+  readonly tokenIds: boolean;
+}
+
+export interface RerankFacts {
+  /** Most documents of one call to an engine. Undefined: as the engine's table says. */
+  readonly maxDocuments?: number | undefined;
+}
+
 /** An entry of the catalog, compiled. docs/reference/api.md §2.1. */
 export interface Model {
   /** Lowercase `<org>/<model>`. */
@@ -133,6 +155,13 @@ export interface Model {
   readonly ownedBy: string;
   /** Unix seconds when the model joined the catalog. */
   readonly added: number;
+  /** Absent: chat. Read it with `kindOfModel`. */
+  readonly kind?: ModelKind | undefined;
+  /** Set for embedding models. */
+  readonly embedding?: EmbeddingFacts | undefined;
+  /** Set for rerank models. */
+  readonly rerank?: RerankFacts | undefined;
+  /** Tokens of prompt and output together; of one input for embedding models, of the query and one document for rerank models. */
   readonly contextLength: number;
   readonly inputModalities: readonly Modality[];
   readonly prices: Prices;
@@ -160,6 +189,8 @@ export interface Model {
     | undefined;
   readonly routes: readonly Route[];
 }
+
+export const kindOfModel = ({ kind = 'chat' }: Pick<Model, 'kind'>): ModelKind => kind;
 
 /** The compiled catalog: read-only, swapped whole. */
 export interface Snapshot {

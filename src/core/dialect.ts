@@ -4,11 +4,15 @@ import type { Request } from './request.ts';
 import type { Bill } from './money.ts';
 import type { SearchSeal, TraceSeal } from './web-search.ts';
 
+/** The surfaces that models of chat answer. */
+export const chatSurfaces = ['chat', 'messages', 'responses'] as const;
+export type ChatSurface = (typeof chatSurfaces)[number];
+
 /**
  * The surfaces for callers: one wire format each, with the same accounts, models and prices (docs/reference/api.md §1).
  * The ledger stores the position, so a new surface goes to the end.
  */
-export const surfaces = ['chat', 'messages', 'responses'] as const;
+export const surfaces = [...chatSurfaces, 'embeddings'] as const;
 export type Surface = (typeof surfaces)[number];
 
 /** A header in which a key may come. */

@@ -6,8 +6,15 @@ export type SelfHostedName = (typeof selfHostedNames)[number];
 const providerNames = ['deepseek', 'dashscope', 'moonshot', 'zai', 'fireworks', 'together'] as const;
 export type ProviderName = (typeof providerNames)[number];
 
-/** The engines that Weir knows how to speak to. `openai` is the public wire format, wherever it is spoken. */
-export const engineNames = ['openai', ...selfHostedNames, ...providerNames] as const;
+/** Engines that serve no chat, only embeddings and rerank: Hugging Face text-embeddings-inference, and Infinity. */
+const vectorEngineNames = ['tei', 'infinity'] as const;
+export type VectorEngineName = (typeof vectorEngineNames)[number];
+
+/** The engines that serve chat. `openai` is the public wire format, wherever it is spoken. */
+export const chatEngineNames = ['openai', ...selfHostedNames, ...providerNames] as const;
+
+/** The engines that Weir knows how to speak to. */
+export const engineNames = [...chatEngineNames, ...vectorEngineNames] as const;
 export type EngineName = (typeof engineNames)[number];
 
 export const providerEngines: ReadonlySet<EngineName> = new Set(providerNames);

@@ -54,7 +54,24 @@ export type AnswerEvent =
       readonly stopSequence?: string | undefined;
       /** Sealed state of the engine, for the caller to send back. Absent: there is none beyond the ids of the calls. */
       readonly sealedState?: string | undefined;
+    }
+  | VectorsEvent
+  | {
+      /** Scores of the documents from `first` on, as the engine gives them: 0 to 1, the same scale for all of them. */
+      readonly type: 'ranks';
+      /** There is one choice. */
+      readonly choice: 0;
+      readonly first: number;
+      readonly scores: readonly number[];
     };
+
+/** Vectors of the inputs from `first` on. Each is JSON text in the caller's encoding, ready to be written. */
+export interface VectorsEvent {
+  readonly type: 'vectors';
+  readonly choice: 0;
+  readonly first: number;
+  readonly vectors: readonly string[];
+}
 
 export type UsageEvent = Extract<AnswerEvent, { readonly type: 'usage' }>;
 
@@ -95,6 +112,8 @@ export function deltasOf(event: RelayedEvent): number {
     case 'search-result':
     case 'usage':
     case 'finish':
+    case 'vectors':
+    case 'ranks':
       return 0;
   }
 }

@@ -79,6 +79,9 @@ const allEngines = (taken: boolean): TakenBy => ({
   zai: taken,
   fireworks: taken,
   together: taken,
+  // They serve no chat.
+  tei: false,
+  infinity: false,
 });
 const everyEngine = allEngines(true);
 const noEngine = allEngines(false);

@@ -110,10 +110,33 @@ export interface ReasoningAsk {
   readonly budgetTokens?: number;
 }
 
+/** What a request asks for in place of an answer in words. */
+export type Task =
+  | {
+      /** Vectors. Each message is one input. */
+      readonly kind: 'embedding';
+      readonly inputs: number;
+      readonly encoding: 'float' | 'base64';
+      /** Undefined: the model's own length. */
+      readonly dimensions?: number | undefined;
+      /** Number of token ids of each input, if the inputs are lists of ids. Their messages hold these lists as JSON. */
+      readonly tokenIds?: readonly number[] | undefined;
+    }
+  | {
+      /** An order of documents. The first message is the query, each further one a document. */
+      readonly kind: 'rerank';
+      readonly documents: number;
+      readonly topN?: number | undefined;
+      readonly returnDocuments: boolean;
+      readonly maxTokensPerDocument?: number | undefined;
+    };
+
 /** A request as the caller means it, independent of any vendor's format. */
 export interface Request {
   /** The id of a model or an alias, as `readModelName` gives it. */
   readonly modelName: string;
+  /** Absent: an answer in words. */
+  readonly task?: Task | undefined;
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   /** The service itself answers calls of `web_search`. `tools` has that tool in the form for the model (`webSearchTool`). */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { surfaces } from '../../src/core/dialect.ts';
+import { chatSurfaces } from '../../src/core/dialect.ts';
 import { type Kept, keptOf, rows, sentToEngine } from '../golden/kept-answers.ts';
 import { startLlama } from '../support/llama.ts';
 import { forFile } from '../support/for-file.ts';
@@ -11,7 +11,7 @@ const template = ['--chat-template-file', join(import.meta.dirname, 'history-tem
 const llama = await forFile(startLlama({ contextLength: 16_384, extra: template }));
 
 /** The answer of the engine to the next request, if it is a refusal. */
-async function refusalOf(surface: (typeof surfaces)[number], kept: Kept): Promise<string | undefined> {
+async function refusalOf(surface: (typeof chatSurfaces)[number], kept: Kept): Promise<string | undefined> {
   const body = { ...sentToEngine(surface, kept, 'llamacpp'), stream: false, max_tokens: 1 };
   const answer = await fetch(`${llama.url}/v1/chat/completions`, {
     ...{ method: 'POST', headers: { connection: 'close' }, body: JSON.stringify(body) },
@@ -20,7 +20,7 @@ async function refusalOf(surface: (typeof surfaces)[number], kept: Kept): Promis
   return answer.status === 200 ? undefined : `${answer.status} ${text}`;
 }
 
-test.each(surfaces)('an answer on %s that is sent back is served', async (surface) => {
+test.each(chatSurfaces)('an answer on %s that is sent back is served', async (surface) => {
   const refusals: string[] = [];
   let asked = 0;
   for (const row of rows.filter(([, of]) => of === surface)) {

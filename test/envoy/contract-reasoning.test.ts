@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { startProgrammableEngine } from '../programmable-engine/engine.ts';
-import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
+import { chatEngineNames } from '../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { costOf, picoUsd } from './support/cost.ts';
 import { putTogether } from './support/put-together.ts';
@@ -55,9 +55,9 @@ const engine = await forFile(startProgrammableEngine({ name: 'alpha' }));
 const second = await forFile(startProgrammableEngine({ name: 'beta' }));
 const one = (name: string, capabilities: Json = {}) => [demoRoute(name, capabilities)];
 const catalog = manifestOf(
-  ...engineNames.map((name) => demoBackend(name, engine, name)),
+  ...chatEngineNames.map((name) => demoBackend(name, engine, name)),
   demoBackend('second', second, 'vllm'),
-  ...engineNames.map((name) => demoModel(name, one(name))),
+  ...chatEngineNames.map((name) => demoModel(name, one(name))),
   demoModel('always', one('vllm'), { reasoning: { mode: 'Always', efforts: ['low', 'high'] } }),
   demoModel('never', one('vllm'), { reasoning: { mode: 'None' } }),
   demoModel('switch', one('vllm'), { reasoning: { mode: 'Optional' } }),
@@ -73,7 +73,7 @@ const weir = await forFile(
 const refused = 'refused';
 
 /** One line per engine: what it is told when the caller says nothing, and at each level. Models know every level. */
-const levels: Readonly<Record<EngineName, readonly (Json | typeof refused)[]>> = {
+const levels: Readonly<Record<(typeof chatEngineNames)[number], readonly (Json | typeof refused)[]>> = {
   //          omitted, none, low, medium, high, max
   openai: [effort('high'), effort('none'), effort('low'), effort('medium'), effort('high'), effort('high')],
   ollama: [effort('max'), effort('none'), effort('low'), effort('medium'), effort('high'), effort('max')],
@@ -109,7 +109,7 @@ const levels: Readonly<Record<EngineName, readonly (Json | typeof refused)[]>> =
   tgi: [{}, refused, {}, {}, {}, {}],
 };
 
-describe.each(engineNames)('%s', (name) => {
+describe.each(chatEngineNames)('%s', (name) => {
   test('is told each level in its own words, as deep as it provably goes; nothing said is the deepest', async () => {
     const asks = [{}, ...['none', 'low', 'medium', 'high', 'max'].map(effort)];
     for (const [index, ask] of asks.entries()) {

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import { expect, test } from 'vitest';
-import { engineNames } from '../../src/core/engine-name.ts';
+import { chatEngineNames } from '../../src/core/engine-name.ts';
 import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
 import { faultOfAnswer } from './support/contract-answer.ts';
 import { type FuzzBody, fuzzBodies } from './support/fuzz/fuzz-bodies.ts';
@@ -19,12 +19,12 @@ const weir = await forFile(
   startWeir({
     manifests: {
       'catalog.yaml': manifestOf(
-        ...engineNames.map((name) => demoBackend(name, engine, name)),
-        ...engineNames.map((name) => demoModel(name, [demoRoute(name)])),
+        ...chatEngineNames.map((name) => demoBackend(name, engine, name)),
+        ...chatEngineNames.map((name) => demoModel(name, [demoRoute(name)])),
         demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] }),
         demoModel(
           'any',
-          engineNames.map((name) => demoRoute(name)),
+          chatEngineNames.map((name) => demoRoute(name)),
         ),
       ),
     },
@@ -33,7 +33,7 @@ const weir = await forFile(
 const key = await roomyKey(weir);
 
 const models = [
-  ...engineNames.map((name) => `test/${name}`),
+  ...chatEngineNames.map((name) => `test/${name}`),
   ...['test/image', 'test/any', 'test/any', 'TEST/Any:nitro', 'test/any:free', 'no/such'],
 ];
 

@@ -1,5 +1,5 @@
 /** The golden answers as clients keep them, and the next request of such a client. */
-import { type AskedAnswer, type Surface, surfaces } from '../../src/core/dialect.ts';
+import { type AskedAnswer, type ChatSurface, chatSurfaces } from '../../src/core/dialect.ts';
 import type { EngineName } from '../../src/core/engine-name.ts';
 import { isObject } from '../../src/core/json.ts';
 import type { SearchSeal, TraceSeal } from '../../src/core/web-search.ts';
@@ -88,7 +88,7 @@ function keptResponses(output: readonly Json[]): Kept {
   return { turns: output, text, trace: joined([...parts('reasoning', 'content'), ...parts('reasoning', 'summary')], 'text'), calls };
 }
 
-export const keepers: Readonly<Record<Surface, { readonly whole: (answer: Json) => Kept; readonly stream: (text: string) => Kept }>> = {
+export const keepers: Readonly<Record<ChatSurface, { readonly whole: (answer: Json) => Kept; readonly stream: (text: string) => Kept }>> = {
   chat: {
     whole: ({ choices }) => keptChat(list(choices)[0]?.['message'] as Json),
     stream: (text) => keptChat(foldChunks(text)),
@@ -100,7 +100,7 @@ export const keepers: Readonly<Record<Surface, { readonly whole: (answer: Json) 
 export const resultOf = ({ id }: Call): string => `What ${id} gave.`;
 
 /** The next request of a client that got this answer. */
-function nextRequest(surface: Surface, { turns, calls }: Kept): Json {
+function nextRequest(surface: ChatSurface, { turns, calls }: Kept): Json {
   const first = { role: 'user', content: 'Hi.' };
   const goOn = { role: 'user', content: 'Go on.' };
   switch (surface) {
@@ -133,7 +133,7 @@ export interface EngineMessage {
 }
 
 /** What an engine gets of the next request. */
-export function sentToEngine(surface: Surface, kept: Kept, engine: EngineName = 'vllm'): Json & { readonly messages: readonly EngineMessage[] } {
+export function sentToEngine(surface: ChatSurface, kept: Kept, engine: EngineName = 'vllm'): Json & { readonly messages: readonly EngineMessage[] } {
   const route = routeOf('a');
   const snapshot = snapshotOf([modelOf([{ ...route, backend: { ...route.backend, engine } }])]);
   const body = Buffer.from(JSON.stringify({ model: 'demo/tiny', ...nextRequest(surface, kept) }));
@@ -142,7 +142,7 @@ export function sentToEngine(surface: Surface, kept: Kept, engine: EngineName = 
   return JSON.parse(String(prepared.bodyFor(target))) as Json & { readonly messages: readonly EngineMessage[] };
 }
 
-export const prefixes: Readonly<Record<Surface, string>> = { chat: 'call_', messages: 'toolu_', responses: 'call_' };
+export const prefixes: Readonly<Record<ChatSurface, string>> = { chat: 'call_', messages: 'toolu_', responses: 'call_' };
 const asks: Readonly<Record<string, AskedAnswer>> = {
   'as usual': { includeUsage: true, sampling: {} },
   'in other forms': {
@@ -153,7 +153,7 @@ const asks: Readonly<Record<string, AskedAnswer>> = {
   'in the first form of tools': { includeUsage: true, sampling: {}, callFormat: { customTools: [], functionCall: true } },
 };
 /** Each golden answer on each surface, in each form. */
-export const rows = answersOfOneChoice.flatMap(([file, kind]) => surfaces.flatMap((surface) => Object.keys(asks).map((how) => [file, surface, how, kind] as const)));
+export const rows = answersOfOneChoice.flatMap(([file, kind]) => chatSurfaces.flatMap((surface) => Object.keys(asks).map((how) => [file, surface, how, kind] as const)));
 
 /** A golden answer as the client of a surface keeps it: of the stream, and of the whole answer if there is one. */
 export function keptOf([file, surface, how, kind]: (typeof rows)[number]) {

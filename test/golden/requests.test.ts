@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type Continuation, continuationMarks } from '../../src/core/capability.ts';
-import { type EngineName, engineNames } from '../../src/core/engine-name.ts';
+import { type EngineName, chatEngineNames } from '../../src/core/engine-name.ts';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import { readRequest } from '../../src/gateway/dialects/chat/read-request.ts';
 import { fieldName } from '../../src/gateway/dialects/chat/write-response.ts';
@@ -16,7 +16,7 @@ import { modelOf, routeOf } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';
 
 const folder = openGoldenFolder('requests');
-const rows = folder.cases('.json').flatMap((name) => engineNames.map((engine) => [name, engine] as const));
+const rows = folder.cases('.json').flatMap((name) => chatEngineNames.map((engine) => [name, engine] as const));
 
 const reasoning = { mode: 'Optional', efforts: ['low', 'medium', 'high', 'max'] } as const;
 

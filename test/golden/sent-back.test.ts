@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type Dialect, type Surface, surfaces } from '../../src/core/dialect.ts';
+import { type Dialect, type ChatSurface, chatSurfaces } from '../../src/core/dialect.ts';
 import type { AnswerEvent, RelayedEvent } from '../../src/core/event.ts';
 import { isObject, parseJson } from '../../src/core/json.ts';
 import { dialects } from '../../src/gateway/dialects/dialects.ts';
@@ -16,7 +16,7 @@ import type { Json } from './surface-answers.ts';
 /** Several messages of one turn become paragraphs, and cited words get their marks. */
 const words = (text: string): string => text.replaceAll(/\s+|\[cite:\d+\]/g, '');
 
-function expectServed(surface: Surface, kept: Kept): void {
+function expectServed(surface: ChatSurface, kept: Kept): void {
   const { messages } = sentToEngine(surface, kept);
   const turns = messages.slice(1, -1);
   const said = turns.filter(({ role }) => role === 'assistant');
@@ -55,7 +55,7 @@ describe('an answer that is sent back', () => {
 
 describe('an answer of the first form of tools, or with searches, that is sent back', () => {
   const folder = openGoldenFolder('surfaces');
-  const cases = surfaces.flatMap((surface) => {
+  const cases = chatSurfaces.flatMap((surface) => {
     const file = JSON.parse(readFileSync(folder.path(`${surface}-answers.json`), 'utf8')) as Readonly<Record<string, Json & { readonly events?: readonly RelayedEvent[] }>>;
     return Object.entries(file).flatMap(([name, { events = [], calls: _, ...body }]) => {
       const written = events.map((event) => ('id' in event ? { ...event, id: event.id.replace('id_', prefixes[surface]) } : event));
@@ -63,7 +63,8 @@ describe('an answer of the first form of tools, or with searches, that is sent b
     });
   });
 
-  function writtenBy(dialect: Dialect, body: Json, events: readonly RelayedEvent[]): readonly Kept[] {
+  function writtenBy(surface: ChatSurface, body: Json, events: readonly RelayedEvent[]): readonly Kept[] {
+    const dialect: Dialect = dialects[surface];
     const good = dialect.surface === 'responses' ? { input: 'Hi.' } : { max_tokens: 100, messages: [{ role: 'user', content: 'Hi.' }] };
     const asked = dialect.readRequest({ model: 'demo/tiny', ...good, ...body }, { seal, traces: seal });
     const identity = { id: `${dialect.idPrefixes.request}1`, created: 1_780_000_000, model: 'demo/tiny' };
@@ -71,11 +72,11 @@ describe('an answer of the first form of tools, or with searches, that is sent b
     const whole = dialect.createJsonWriter(identity, asked, { traces: seal });
     whole.push(events);
     const stream = dialect.createStreamWriter(identity, asked, { traces: seal });
-    const { whole: keepWhole, stream: keepStream } = keepers[dialect.surface];
+    const { whole: keepWhole, stream: keepStream } = keepers[surface];
     return [keepWhole(JSON.parse(whole.finish(bill)) as Json), keepStream(stream.push(events) + stream.finish(bill))];
   }
 
   it.each(cases)('%s: %s', (surface, _, body, events) => {
-    for (const kept of writtenBy(dialects[surface], body, events)) expectServed(surface, kept);
+    for (const kept of writtenBy(surface, body, events)) expectServed(surface, kept);
   });
 });

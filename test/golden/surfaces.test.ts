@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { SystemMessages } from '../../src/core/capability.ts';
-import { type AskedAnswer, type Dialect, surfaces } from '../../src/core/dialect.ts';
+import { type AskedAnswer, chatSurfaces, type Dialect, type Surface } from '../../src/core/dialect.ts';
 import type { AnswerEvent, RelayedEvent } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { PreparedRequest } from '../../src/core/prompt.ts';
@@ -33,13 +33,13 @@ const files = folder.cases('.json');
 const casesOf = (file: string): readonly (readonly [string, Case])[] =>
   Object.entries(JSON.parse(readFileSync(folder.path(`${file}.json`), 'utf8')) as Readonly<Record<string, Case>>);
 const dialectOf = (file: string): Dialect => {
-  const surface = surfaces.find((name) => file.startsWith(`${name}-`));
+  const surface = chatSurfaces.find((name) => file.startsWith(`${name}-`));
   if (surface === undefined) throw new Error(`${file} begins with the name of no surface`);
   return dialects[surface];
 };
 
 const messagesBody = { model: 'demo/tiny', max_tokens: 100, messages: [{ role: 'user', content: 'Hi.' }] };
-const good = { chat: messagesBody, messages: messagesBody, responses: { model: 'demo/tiny', input: 'Hi.' } };
+const good: Partial<Record<Surface, Json>> = { chat: messagesBody, messages: messagesBody, responses: { model: 'demo/tiny', input: 'Hi.' } };
 const bodyOf = ({ surface }: Dialect, { calls: _, events: __, ...fields }: Case): Json => ({ ...good[surface], ...fields });
 
 /** Opens `source 3`, `number 3` and what begins with `trace`, and nothing else. */

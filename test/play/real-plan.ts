@@ -1,4 +1,4 @@
-import { surfaces } from '../../src/core/dialect.ts';
+import { chatSurfaces } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import type {
@@ -123,7 +123,7 @@ export function makeRealPlan({
   const chance = seededChance(seed);
   const rare: ReadonlySet<Rarity> = new Set([...usual, ...(identities ? (['identities'] as const) : [])]);
   const rich = [...richKeys, ...(identities ? richAccounts : [])];
-  const from = { chance, served: surfaces, rare };
+  const from = { chance, served: chatSurfaces, rare };
   const events: WorldEvent[] = [];
   const last = firstId + requests;
   let at = 0;

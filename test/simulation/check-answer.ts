@@ -1,4 +1,4 @@
-import type { Surface } from '../../src/core/dialect.ts';
+import type { ChatSurface } from '../../src/core/dialect.ts';
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import { isJsonObject, parsedOr } from '../programmable-engine/json-value.ts';
 import type { RequestEvent } from './events.ts';
@@ -55,7 +55,7 @@ export function isContinuedAlone(choice: ReceivedChoice, first: ChoiceAnswer | u
 }
 
 /** How each surface says why an answer ends that has ended for this reason at its engine. */
-const finishes: Readonly<Record<Surface, (reason: string) => string>> = {
+const finishes: Readonly<Record<ChatSurface, (reason: string) => string>> = {
   chat: (reason) => reason,
   messages: (reason) => (reason === 'stop' ? 'end_turn' : reason === 'length' ? 'max_tokens' : 'tool_use'),
   responses: (reason) => (reason === 'length' ? 'max_output_tokens' : 'completed'),

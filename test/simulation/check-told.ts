@@ -1,4 +1,4 @@
-import type { Surface } from '../../src/core/dialect.ts';
+import type { ChatSurface } from '../../src/core/dialect.ts';
 import type { Usage } from '../../src/core/money.ts';
 import { type JsonObject, objectOr } from '../programmable-engine/json-value.ts';
 
@@ -7,7 +7,7 @@ type Counts = Pick<Usage, 'promptTokens' | 'completionTokens' | 'cachedTokens' |
 const count = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 
 /** The counts of a usage, as each surface has them. */
-const readers: Readonly<Record<Surface, (usage: JsonObject) => Counts>> = {
+const readers: Readonly<Record<ChatSurface, (usage: JsonObject) => Counts>> = {
   chat: (usage) => ({
     promptTokens: Number(usage['prompt_tokens']),
     completionTokens: Number(usage['completion_tokens']),
@@ -29,7 +29,7 @@ const readers: Readonly<Record<Surface, (usage: JsonObject) => Counts>> = {
 };
 
 /** Where the usage that a caller was told differs from the one that was billed. A count that an engine did not report may be told as 0. */
-export function toldFaults(surface: Surface, usage: JsonObject, billed: Counts): readonly string[] {
+export function toldFaults(surface: ChatSurface, usage: JsonObject, billed: Counts): readonly string[] {
   const told = readers[surface](usage);
   return (['promptTokens', 'completionTokens', 'cachedTokens', 'reasoningTokens'] as const).flatMap((name) =>
     (told[name] ?? 0) === (billed[name] ?? 0) ? [] : [`told ${told[name]} ${name}, billed ${billed[name]}`],

@@ -1,4 +1,4 @@
-import type { Surface } from '../../src/core/dialect.ts';
+import type { ChatSurface } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import type { BackendsLike } from './catalog.ts';
 import type { ClusterEvent, ClusterPlan } from './cluster/cluster-events.ts';
@@ -36,7 +36,7 @@ export interface RequestEvent {
   /** Number of the key, or of the account of an identity. A status of an account is that of its identity. */
   readonly key: number;
   readonly service: number;
-  readonly surface: Surface;
+  readonly surface: ChatSurface;
   readonly model: 'tiny' | 'thinker';
   readonly stream: boolean;
   readonly includeUsage: boolean;

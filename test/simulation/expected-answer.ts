@@ -1,4 +1,4 @@
-import type { Surface } from '../../src/core/dialect.ts';
+import type { ChatSurface } from '../../src/core/dialect.ts';
 import type { ChoiceAnswer } from '../programmable-engine/answer.ts';
 import { type Behaviour, parseBehaviour } from '../programmable-engine/behaviour.ts';
 import { readMessages } from '../programmable-engine/chat-message.ts';
@@ -55,7 +55,7 @@ export interface EarlierAnswer {
   readonly answer: ReceivedAnswer;
 }
 
-const bodies: Readonly<Record<Surface, (event: RequestEvent, earlier?: EarlierAnswer) => object>> = {
+const bodies: Readonly<Record<ChatSurface, (event: RequestEvent, earlier?: EarlierAnswer) => object>> = {
   chat: chatBody,
   messages: messagesBody,
   responses: responsesBody,

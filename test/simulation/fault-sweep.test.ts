@@ -1,6 +1,6 @@
 // @suite long slow
 import { expect, it } from 'vitest';
-import { surfaces } from '../../src/core/dialect.ts';
+import { chatSurfaces } from '../../src/core/dialect.ts';
 import { isRequest, type WorldPlan } from './events.ts';
 import { makeSweep, shapesOf } from './make-sweep.ts';
 import { readAnswer } from './received-answer.ts';
@@ -49,7 +49,7 @@ async function sweep(plan: WorldPlan): Promise<Swept & { readonly asked: number 
   return { ...swept, violations, asked: plan.events.filter(isRequest).length };
 }
 
-it.each(surfaces)('keeps its promises on %s wherever an answer breaks', { timeout: 1_200_000 }, async (surface) => {
+it.each(chatSurfaces)('keeps its promises on %s wherever an answer breaks', { timeout: 1_200_000 }, async (surface) => {
   const plan = makeSweep(shapesOf(surface), { seed, oneOf: surface === 'chat' ? 4 : 5 });
   const { violations, asked, failedOver, resumed } = await sweep(plan);
   console.log(surface, { asked, failedOver, resumed });

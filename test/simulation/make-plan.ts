@@ -1,5 +1,5 @@
 import { usualSurfaces } from '../../src/core/api-paths.ts';
-import { type Surface, surfaces } from '../../src/core/dialect.ts';
+import { type ChatSurface, chatSurfaces } from '../../src/core/dialect.ts';
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import type { FaultEvent, OperatorEvent, RequestEvent, SearchWish, WorldEvent, WorldPlan } from './events.ts';
@@ -102,7 +102,7 @@ function searchOf(chance: Chance): SearchWish | undefined {
 interface Drawing {
   readonly chance: Chance;
   /** The surfaces of the world. */
-  readonly served: readonly Surface[];
+  readonly served: readonly ChatSurface[];
   /** What the world has more of. Absent: nothing. */
   readonly rare?: ReadonlySet<Rarity>;
 }
@@ -134,10 +134,10 @@ export function requestOf(id: number, at: number, from: Drawing): RequestEvent {
   };
 }
 
-const possible = new Map<readonly Surface[], number>();
+const possible = new Map<readonly ChatSurface[], number>();
 
 /** How many pairs of values the requests of a world can have: those of very many random ones. */
-function possiblePairs(served: readonly Surface[]): number {
+function possiblePairs(served: readonly ChatSurface[]): number {
   const known = possible.get(served);
   if (known !== undefined) return known;
   const chance = seededChance(1);
@@ -274,7 +274,7 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   const isLate = rare.has('end-of-month') || chance() < 0.4;
   const startsAt = Math.floor(day + (isLate ? 22.6 + chance() * 1.2 : chance() * 23) * hourMs);
   const responses = chance() < 0.8;
-  const from: Drawing = { chance, served: responses ? surfaces : usualSurfaces, rare };
+  const from: Drawing = { chance, served: responses ? chatSurfaces : usualSurfaces, rare };
   const asked = requestsOf({ requests, startsAt, hours }, from);
   const latest = Math.max(...asked.map(({ at }) => at));
   // Where the surface is off, its path is like any other that does not exist.

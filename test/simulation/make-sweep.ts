@@ -1,4 +1,4 @@
-import type { Surface } from '../../src/core/dialect.ts';
+import type { ChatSurface } from '../../src/core/dialect.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { type Chance, seededChance } from '../programmable-engine/chance.ts';
 import type { FaultPosition } from '../programmable-engine/fault-position.ts';
@@ -27,7 +27,7 @@ export interface SweepShape
 }
 
 /** Every form of an answer of a surface. */
-export function shapesOf(surface: Surface): readonly SweepShape[] {
+export function shapesOf(surface: ChatSurface): readonly SweepShape[] {
   const asked = [
     ...(['text', 'tools', 'schema'] as const).map((ask) => ({ ask, choices: 1 })),
     ...(surface === 'chat' ? [{ ask: 'text' as const, choices: 3 }] : []),

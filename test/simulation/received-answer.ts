@@ -1,4 +1,4 @@
-import type { Surface } from '../../src/core/dialect.ts';
+import type { ChatSurface } from '../../src/core/dialect.ts';
 import { isJsonObject, type JsonObject, objectOr, parsedOr, stringOr } from '../programmable-engine/json-value.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import type { RequestEvent } from './events.ts';
@@ -23,7 +23,7 @@ export function readAnswer(event: RequestEvent, body: string, hasEnded: boolean)
 type Reader = (body: string, hasEnded: boolean) => ReceivedAnswer;
 
 /** Of an answer in a stream, and of one in one piece. */
-const readers: Readonly<Record<Surface, readonly [Reader, Reader]>> = {
+const readers: Readonly<Record<ChatSurface, readonly [Reader, Reader]>> = {
   chat: [readChatStream, readChatJson],
   messages: [readMessagesStream, readMessagesJson],
   responses: [readResponsesStream, readResponsesJson],

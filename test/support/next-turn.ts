@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { RequestTarget } from '../../src/core/capability.ts';
-import { type Surface, surfaces } from '../../src/core/dialect.ts';
+import { type ChatSurface, chatSurfaces } from '../../src/core/dialect.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
 import { dialects } from '../../src/gateway/dialects/dialects.ts';
 import { chatProtocol } from '../../src/gateway/request/engine-protocol.ts';
@@ -12,10 +12,10 @@ import { uncounted } from './uncounted.ts';
 export type Wire = Record<string, unknown>;
 
 /** Each surface, streamed and whole. */
-export const ways = surfaces.flatMap((surface) => [false, true].map((stream) => ({ surface, stream })));
+export const ways = chatSurfaces.flatMap((surface) => [false, true].map((stream) => ({ surface, stream })));
 
 export interface Way {
-  readonly surface: Surface;
+  readonly surface: ChatSurface;
   readonly stream: boolean;
 }
 
@@ -134,7 +134,7 @@ function mergedBlocks(events: readonly Wire[]): readonly Wire[] {
 export const idsOf = (turn: readonly Wire[]): readonly string[] =>
   [...JSON.stringify(turn).matchAll(/"(?:call_id|id)":"((?:call|toolu)_[^"]+)"/g)].map(([, id = '']) => id);
 
-function resultsOf(surface: Surface, ids: readonly string[]): readonly Wire[] {
+function resultsOf(surface: ChatSurface, ids: readonly string[]): readonly Wire[] {
   switch (surface) {
     case 'chat':
       return ids.map((id) => ({ role: 'tool', tool_call_id: id, content: `result of ${ids.indexOf(id)}` }));
@@ -151,7 +151,7 @@ function resultsOf(surface: Surface, ids: readonly string[]): readonly Wire[] {
   }
 }
 
-function conversation(surface: Surface, turns: readonly Wire[]): Wire {
+function conversation(surface: ChatSurface, turns: readonly Wire[]): Wire {
   const items = [{ role: 'user', content: 'Look.' }, ...turns];
   return surface === 'responses' ? { input: items } : { messages: items };
 }

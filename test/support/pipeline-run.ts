@@ -1,5 +1,5 @@
 import type { ServedApi } from '../../src/core/api-paths.ts';
-import { surfaces } from '../../src/core/dialect.ts';
+import { chatSurfaces } from '../../src/core/dialect.ts';
 import { allowsModel } from '../../src/core/model-patterns.ts';
 import { expect } from 'vitest';
 import type { Credential, Outcome, Store } from '../../src/core/account.ts';
@@ -174,7 +174,7 @@ export function begin(options: BeginOptions = {}) {
       store,
       clock,
       limits,
-      surfaces,
+      surfaces: chatSurfaces,
       gate: createAddressGate({ clock }),
       uploads,
       upstream,

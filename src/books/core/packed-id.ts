@@ -12,9 +12,12 @@ const timeBytes = 6;
 const timeDigits = timeBytes * 2;
 
 /** The beginning of our ids, before 16 bytes in base64url, whose last character has four unused bits. */
-const ownPrefixes = { chat: 'chatcmpl-', messages: 'msg_', responses: 'resp_' } as const satisfies Readonly<
-  Record<Surface, string>
->;
+const ownPrefixes = {
+  chat: 'chatcmpl-',
+  messages: 'msg_',
+  responses: 'resp_',
+  embeddings: 'embd-',
+} as const satisfies Readonly<Record<Surface, string>>;
 const packedText = /^[\w-]{21}[AQgw]$/;
 
 /**

@@ -1,6 +1,7 @@
 import { type Backend, type CapabilityOverrides, modalities, type Model, type Route } from '../../core/catalog.ts';
 import { didYouMean } from '../../core/near-name.ts';
 import { parseUsd, type Prices } from '../../core/money.ts';
+import { engines } from '../../gateway/engines/engines.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
 import { unixSeconds } from './resources/fields.ts';
 import type { ModelSpec, RouteSpec } from './resources/model.ts';
@@ -30,14 +31,33 @@ export function compileModel(
     if (backend === undefined) {
       const path = ['spec', 'routes', routeIndexes[position] ?? position, 'backend'];
       faults.push({ path, message: unusable(route.backend, backends) });
-    } else {
-      routes.push(compileRoute(spec.id, route, backend));
+      return;
     }
+    const lack = lackOf(spec, backend);
+    if (lack === undefined) routes.push(compileRoute(spec.id, route, backend));
+    else faults.push({ path: ['spec', 'routes', routeIndexes[position] ?? position, 'backend'], message: lack });
   });
   const prices = compilePrices(spec.pricing);
   if (prices === undefined) faults.push({ path: ['spec', 'pricing'], message: 'expected decimals in USD' });
   if (prices === undefined || routes.length === 0) return { faults };
   return { model: assemble(spec, prices, routes), faults };
+}
+
+/** What the engine of a backend lacks for a model. Undefined: nothing. */
+function lackOf({ kind, embedding }: ModelSpec, { name, engine }: Backend): string | undefined {
+  const { servesChat, embeddings, rerank } = engines[engine];
+  const expected = (what: string): string => `expected a Backend whose engine ${what}, "${name}" is ${engine}`;
+  switch (kind) {
+    case 'Chat':
+      return servesChat === false ? expected('serves chat') : undefined;
+    case 'Rerank':
+      return rerank === undefined ? expected('orders documents') : undefined;
+    case 'Embedding':
+      if (embeddings === undefined) return expected('makes embeddings');
+      if (embedding?.tokenIds === true && !embeddings.tokenIds) return expected('takes token ids');
+      if ((embedding?.shorterDimensions.length ?? 0) > 0 && !embeddings.dimensions) return expected('shortens vectors');
+      return undefined;
+  }
 }
 
 function unusable(name: string, { named }: BackendsInSight): string {
@@ -73,11 +93,14 @@ function compileCapabilities(given: RouteSpec['capabilities']): CapabilityOverri
 
 function compilePrices(pricing: ModelSpec['pricing']): Prices | undefined {
   const prompt = parseUsd(pricing.prompt);
-  const completion = parseUsd(pricing.completion);
+  // The schema demands the price of a chat model.
+  const completion = parseUsd(pricing.completion ?? '0');
   const inputCacheRead = parseUsd(pricing.inputCacheRead ?? pricing.prompt);
   if (prompt === undefined || completion === undefined || inputCacheRead === undefined) return undefined;
   return { prompt, completion, inputCacheRead };
 }
+
+const kinds = { Chat: undefined, Embedding: 'embedding', Rerank: 'rerank' } as const;
 
 function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Model {
   const { serviceLevel, tokenizer } = spec;
@@ -86,6 +109,13 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
     aliases: spec.aliases,
     ownedBy: spec.ownedBy,
     added: unixSeconds(spec.added),
+    kind: kinds[spec.kind],
+    embedding: spec.embedding && {
+      ...spec.embedding,
+      shorterDimensions: [...new Set(spec.embedding.shorterDimensions)].sort((a, b) => a - b),
+      minSimilarity: Number(spec.embedding.minSimilarity),
+    },
+    rerank: spec.rerank,
     contextLength: spec.contextLength,
     // The catalog publishes one of exactly two lists (docs/reference/api.md §2.1).
     inputModalities: spec.inputModalities.includes('image') ? modalities : ['text'],

@@ -91,6 +91,7 @@ function fieldsOf(model: Model, searchPrice: Money | undefined): object {
     owned_by: model.ownedBy,
     created,
     added: model.added,
+    ...kindFields(model),
     context_length: model.contextLength,
     input_modalities: model.inputModalities,
     pricing: {
@@ -100,6 +101,14 @@ function fieldsOf(model: Model, searchPrice: Money | undefined): object {
       ...(searchPrice === undefined ? {} : { web_search: formatUsd(searchPrice) }),
     },
   };
+}
+
+/** Entries of chat models have no field about their kind. */
+function kindFields({ kind, embedding }: Model): object {
+  if (kind === undefined || kind === 'chat') return {};
+  if (embedding === undefined) return { kind };
+  const { dimensions, shorterDimensions } = embedding;
+  return { kind, dimensions, ...(shorterDimensions.length > 0 && { shorter_dimensions: shorterDimensions }) };
 }
 
 function performanceText({ tokensPerSecondP50, firstTokenMsP50, asOf }: PerformanceFigure): string {

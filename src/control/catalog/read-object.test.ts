@@ -41,7 +41,7 @@ const rows: readonly Row[] = [
     'an unknown engine',
     backend('b', { engine: 'vlm' }),
     'spec.engine',
-    'expected one of "openai", "vllm", "sglang", "llamacpp", "ollama", "tgi", "deepseek", "dashscope", "moonshot", "zai", "fireworks", "together" (Did you mean vllm?)',
+    'expected one of "openai", "vllm", "sglang", "llamacpp", "ollama", "tgi", "deepseek", "dashscope", "moonshot", "zai", "fireworks", "together", "tei", "infinity" (Did you mean vllm?)',
   ],
   [
     'a misspelt field',

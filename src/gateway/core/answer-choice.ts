@@ -48,6 +48,9 @@ export function addToChoice(choice: AnswerChoice, event: Exclude<RelayedEvent, U
       return;
     case 'search-call':
     case 'search-result':
+    // Answers of other tasks.
+    case 'vectors':
+    case 'ranks':
       return;
   }
 }

@@ -263,6 +263,9 @@ export function createRuns() {
         // The tokens of these events were counted before the events were sent.
         case 'search-call':
         case 'search-result':
+        // Vectors and scores have no tokens.
+        case 'vectors':
+        case 'ranks':
           return;
         case 'tool-start':
           add(`name ${event.choice} ${event.tool}`, event.name);

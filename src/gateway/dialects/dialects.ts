@@ -5,6 +5,11 @@ import {
   createStreamWriter as createChatStreamWriter,
   writeError as writeChatError,
 } from './chat/write-response.ts';
+import { readRequest as readEmbeddingsRequest } from './embeddings/read-request.ts';
+import {
+  createJsonWriter as createEmbeddingsJsonWriter,
+  createStreamWriter as createEmbeddingsStreamWriter,
+} from './embeddings/write-response.ts';
 import { readRequest as readMessagesRequest } from './messages/read-request.ts';
 import {
   createJsonWriter as createMessagesJsonWriter,
@@ -52,5 +57,16 @@ const responses: Dialect = {
   writeError: writeResponsesError,
 };
 
+/** Embeddings: `POST /v1/embeddings`, while the catalog has an embedding model (docs/embeddings.md). Errors are those of chat. */
+const embeddings: Dialect = {
+  surface: 'embeddings',
+  idPrefixes: { request: 'embd-', toolCall: 'call_' },
+  keyHeaders: ['authorization'],
+  readRequest: readEmbeddingsRequest,
+  createStreamWriter: createEmbeddingsStreamWriter,
+  createJsonWriter: createEmbeddingsJsonWriter,
+  writeError: writeChatError,
+};
+
 /** The wire formats that callers may speak. */
-export const dialects: Readonly<Record<Surface, Dialect>> = { chat, messages, responses };
+export const dialects: Readonly<Record<Surface, Dialect>> = { chat, messages, responses, embeddings };

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { modelOf, routeOf } from '../../../test/support/route-of.ts';
-import { type EngineName, engineNames } from '../../core/engine-name.ts';
+import { type EngineName, chatEngineNames } from '../../core/engine-name.ts';
 import {
   asksForDefault,
   engineWord,
@@ -58,7 +58,7 @@ describe.each(parameterNames)('%s', (name) => {
   const value = sampleOf(name);
   const body = { ...conversation, ...needed[parameters[name].needs], [name]: value };
 
-  it.each(engineNames)('reaches %s under its own word, is left out, or is refused', (engine) => {
+  it.each(chatEngineNames)('reaches %s under its own word, is left out, or is refused', (engine) => {
     const sent = sentTo(engine, body);
     const word = engineWord(name, engine);
     if (parametersOf(engine).includes(name)) expect(sent).toHaveProperty([word], value);
@@ -66,7 +66,7 @@ describe.each(parameterNames)('%s', (name) => {
     else expect(sent).toEqual(sentTo(engine, conversation));
   });
 
-  it.each(engineNames)('is what an error of %s names', (engine) => {
+  it.each(chatEngineNames)('is what an error of %s names', (engine) => {
     const about = (error: object): unknown => chatErrors.read(400, JSON.stringify({ error })).about;
     const word = engineWord(name, engine);
     expect(about({ message: 'no', param: word })).toBe(name);
@@ -92,7 +92,7 @@ describe.each(parameterNames)('%s', (name) => {
 const withDefault = parameterNames.filter((name) => parameters[name].default !== undefined);
 
 describe.each(withDefault)('%s of the default', (name) => {
-  it.each(engineNames)('is not sent to %s', (engine) => {
+  it.each(chatEngineNames)('is not sent to %s', (engine) => {
     const plain = { ...conversation, ...needed[parameters[name].needs] };
     expect(sentTo(engine, { ...plain, [name]: parameters[name].default })).toEqual(sentTo(engine, plain));
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Surface } from '../../core/dialect.ts';
+import type { ChatSurface } from '../../core/dialect.ts';
 import type { Message } from '../../core/request.ts';
 import { dialects } from './dialects.ts';
 
@@ -24,7 +24,7 @@ const system = (text: string): Piece => ({ kind: 'system', text });
 const saidBy = (piece: Extract<Piece, { kind: 'result' }>): string => piece.says ?? `says ${piece.call}`;
 const png = 'data:image/png;base64,AA==';
 
-const bodies: Readonly<Record<Surface, (pieces: readonly Piece[]) => object>> = {
+const bodies: Readonly<Record<ChatSurface, (pieces: readonly Piece[]) => object>> = {
   chat: (pieces) => ({
     messages: pieces.map((piece) => {
       switch (piece.kind) {
@@ -86,7 +86,7 @@ const bodies: Readonly<Record<Surface, (pieces: readonly Piece[]) => object>> = 
 };
 const surfaces = ['chat', 'messages', 'responses'] as const;
 
-const read = (surface: Surface, pieces: readonly Piece[]): readonly Message[] =>
+const read = (surface: ChatSurface, pieces: readonly Piece[]): readonly Message[] =>
   dialects[surface].readRequest({ model: 'demo/tiny', ...bodies[surface](pieces) }).messages;
 
 /** A history in short: the calls, and each result or text. */

@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import type { Surface } from '../../core/dialect.ts';
+import type { ChatSurface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import { dialects } from './dialects.ts';
 
 const user = { role: 'user', content: 'And then?' };
-const good: Readonly<Record<Surface, object>> = {
+const good: Readonly<Record<ChatSurface, object>> = {
   chat: { model: 'demo/tiny', messages: [user] },
   messages: { model: 'demo/tiny', max_tokens: 9, messages: [user] },
   responses: { model: 'demo/tiny', input: [user] },
 };
 
-const send = (surface: Surface, fields: object) => dialects[surface].readRequest({ ...good[surface], ...fields });
+const send = (surface: ChatSurface, fields: object) => dialects[surface].readRequest({ ...good[surface], ...fields });
 
-function refusalOf(surface: Surface, fields: object): Failure {
+function refusalOf(surface: ChatSurface, fields: object): Failure {
   try {
     send(surface, fields);
   } catch (error) {
@@ -26,7 +26,7 @@ const said = (...messages: readonly object[]): object => ({ messages });
 const assistant = { role: 'assistant', content: null };
 
 /** By what begins the message: the path of the field. */
-const demands: readonly (readonly [Surface, path: string, fields: object])[] = [
+const demands: readonly (readonly [ChatSurface, path: string, fields: object])[] = [
   ['chat', 'previous_response_id', { previous_response_id: 'chatcmpl-1' }],
   ['chat', 'conversation', { conversation: 'conv_1' }],
   ['chat', 'conversation', { conversation: { id: 'conv_1' } }],
@@ -112,7 +112,7 @@ describe('a demand on something stored', () => {
   });
 });
 
-const harmless: readonly (readonly [Surface, object])[] = [
+const harmless: readonly (readonly [ChatSurface, object])[] = [
   ['messages', { thread: { type: 'create' } }],
   ['messages', { thread: null, container: null, mcp_servers: [], previous_message_id: null }],
   ['messages', { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } }],

@@ -1,4 +1,4 @@
-import type { Surface } from '../../core/dialect.ts';
+import type { ChatSurface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import { isObject } from '../../core/json.ts';
 
@@ -18,7 +18,7 @@ const sendAll = (field: string): StateField => ({
 const isTrue = (value: unknown): boolean => value === true;
 
 /** Other formats' fields of the same meaning are refused where a client could send them by mistake. */
-const stateFields: Readonly<Record<Surface, Readonly<Record<string, StateField>>>> = {
+const stateFields: Readonly<Record<ChatSurface, Readonly<Record<string, StateField>>>> = {
   chat: {
     previous_response_id: sendAll('messages'),
     conversation: sendAll('messages'),
@@ -54,7 +54,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** Throws `param_not_supported` for a field of the body that needs something stored. */
-export function refuseStored(body: unknown, surface: Surface): void {
+export function refuseStored(body: unknown, surface: ChatSurface): void {
   if (!isObject(body)) return;
   for (const [name, { why, asks, fallback }] of Object.entries(stateFields[surface])) {
     const value = body[name];

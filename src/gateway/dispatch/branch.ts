@@ -63,6 +63,8 @@ export function numberForCaller(events: readonly AnswerEvent[], choices: readonl
   const [only = 0] = choices;
   if (only === 0) return events;
   return events.map((event) =>
-    event.type === 'usage' ? event : { ...event, choice: choices[event.choice] ?? event.choice },
+    event.type === 'usage' || event.type === 'vectors' || event.type === 'ranks'
+      ? event
+      : { ...event, choice: choices[event.choice] ?? event.choice },
   );
 }

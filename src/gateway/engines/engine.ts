@@ -5,10 +5,41 @@ import type { LoadGauges } from '../core/engine-load.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** How an engine makes embeddings: `POST` in the form of the public wire format. */
+export interface EmbeddingsRow {
+  /** Behind the Backend's own path. */
+  readonly path: string;
+  /** The engine answers in base64 if it is asked to. Others are asked for numbers, whatever the caller wants. */
+  readonly base64: boolean;
+  /** The engine can shorten vectors. */
+  readonly dimensions: boolean;
+  /** The engine takes lists of token ids. */
+  readonly tokenIds: boolean;
+  /** Most inputs of one call. Absent: the engine has no limit of its own. */
+  readonly maxInputs?: number;
+}
+
+/** How an engine orders documents. `cohere`: the common form, also of Jina and vLLM. `tei`: text-embeddings-inference's own. */
+export interface RerankRow {
+  /** Behind the Backend's own path. */
+  readonly path: string;
+  readonly form: 'cohere' | 'tei';
+  /** The engine sends logits, not scores between 0 and 1. */
+  readonly rawScores: boolean;
+  /** Most documents of one call. Absent: the engine has no limit of its own. */
+  readonly maxDocuments?: number;
+}
+
 /** One engine: what it can do, and how its requests differ from the public wire format (docs/reference/engines.md §3 to §7). */
 export interface Engine {
   /** The parameters that the engine accepts, and their names, are in `core/parameters.ts`. */
   readonly capabilities: Omit<Capabilities, 'parameters'>;
+  /** Set for engines that serve no chat. */
+  readonly servesChat?: false;
+  /** Absent: the engine makes no embeddings. */
+  readonly embeddings?: EmbeddingsRow | undefined;
+  /** Absent: the engine orders no documents. */
+  readonly rerank?: RerankRow | undefined;
   /** Field that carries the output cap. */
   readonly capField: 'max_tokens' | 'max_completion_tokens';
   /** Field in which a replayed assistant message carries its reasoning; `none` where the engine refuses or ignores it. */

@@ -11,7 +11,7 @@ import { parametersOf } from '../../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { Engine } from './engine.ts';
 import { openai, providers } from './hosted.ts';
-import { selfHosted } from './self-hosted.ts';
+import { selfHosted, vectorEngines } from './self-hosted.ts';
 
 /** The values that a request passes to the engine's chat template, for programs that render the same template. */
 export function templateArguments({ engine, reasoning }: RequestTarget): Readonly<Record<string, unknown>> {
@@ -23,7 +23,7 @@ export function templateArguments({ engine, reasoning }: RequestTarget): Readonl
   };
 }
 
-export const engines: Readonly<Record<EngineName, Engine>> = { openai, ...selfHosted, ...providers };
+export const engines: Readonly<Record<EngineName, Engine>> = { openai, ...selfHosted, ...providers, ...vectorEngines };
 
 function continuationOf(given: CapabilityOverrides, table: ContinuationMark): ContinuationMark {
   if (given.continuation === false) return 'none';

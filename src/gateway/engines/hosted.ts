@@ -28,6 +28,8 @@ export const openai: Engine = {
   strictTools: true,
   writeReasoning: byEffort,
   writeResponseFormat: usualResponseFormat,
+  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true, maxInputs: 2048 },
+  rerank: { path: '/rerank', form: 'cohere', rawScores: false },
 };
 
 /** DeepSeek's own API. It continues answers on another base path (`/beta`), so a route must declare that ability. */
@@ -44,6 +46,8 @@ const deepseek: Engine = {
   strictTools: false,
   demands: { missingTrace: '' },
   writeReasoning: byThinking,
+  embeddings: undefined,
+  rerank: undefined,
 };
 
 /** Alibaba's DashScope in its compatible mode. It continues answers only of listed models, and never while they think. */
@@ -64,6 +68,7 @@ const dashscope: Engine = {
     enable_thinking: setting.enabled,
     thinking_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
+  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false, maxInputs: 10 },
 };
 
 /** Moonshot's API. */
@@ -94,6 +99,7 @@ const zai: Engine = {
   streamUsage: 'always',
   // Without `tool_stream`, the arguments of a call arrive as one chunk, after minutes of silence.
   extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),
+  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false, maxInputs: 64 },
 };
 
 /** Fireworks. It accepts a level or a budget, never both, and refuses `reasoning` on replayed messages. */
@@ -110,6 +116,7 @@ const fireworks: Engine = {
       ? // Fireworks refuses a budget under 1,024.
         { thinking: { type: 'enabled', budget_tokens: Math.max(1024, setting.budgetTokens) } }
       : byEffort(setting),
+  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false },
 };
 
 /** Together. Its models accept different reasoning controls, so a route can override this one. */
@@ -121,6 +128,7 @@ const together: Engine = {
     reasoning: { enabled: setting.enabled },
     reasoning_effort: setting.enabled ? setting.effort : undefined,
   }),
+  embeddings: { path: '/embeddings', base64: false, dimensions: false, tokenIds: false },
 };
 
 export const providers: Readonly<Record<ProviderName, Engine>> = {

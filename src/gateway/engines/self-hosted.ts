@@ -1,4 +1,4 @@
-import type { SelfHostedName } from '../../core/engine-name.ts';
+import type { SelfHostedName, VectorEngineName } from '../../core/engine-name.ts';
 import { byTemplate, type Engine, everyEffort } from './engine.ts';
 import { openai } from './hosted.ts';
 
@@ -22,6 +22,8 @@ const vllm: Engine = {
     ...byTemplate(setting),
     thinking_token_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
+  // It shortens vectors only of models that were trained for it, and refuses `dimensions` otherwise.
+  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true },
 };
 
 /** SGLang's OpenAI-compatible server. docs/reference/engines.md §3 to §7. */
@@ -31,6 +33,7 @@ const sglang: Engine = {
   reasoningField: 'reasoning_content',
   loadGauges: { running: 'sglang:num_running_reqs', waiting: 'sglang:num_queue_reqs' },
   writeReasoning: byTemplate,
+  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: true },
 };
 
 /** llama.cpp's llama-server with `--jinja`. It is tested with a real server in test/engine. */
@@ -51,6 +54,9 @@ const llamacpp: Engine = {
   namedToolAlone: true,
   loadGauges: { running: 'llamacpp:requests_processing', waiting: 'llamacpp:requests_deferred' },
   writeReasoning: byTemplate,
+  embeddings: { path: '/embeddings', base64: true, dimensions: false, tokenIds: true },
+  // With `--reranking`: the scores are logits.
+  rerank: { path: '/rerank', form: 'cohere', rawScores: true },
 };
 
 /** Ollama's OpenAI-compatible endpoint. It ignores tool_choice, so only its default behaviour is offered. */
@@ -66,6 +72,9 @@ const ollama: Engine = {
   reasoningField: 'reasoning',
   strictTools: false,
   loadsOnDemand: true,
+  // Its versions before 0.13 ignore `encoding_format`.
+  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false },
+  rerank: undefined,
 };
 
 /** Hugging Face text-generation-inference. It has no reasoning control and no continuation in chat. */
@@ -89,6 +98,27 @@ const tgi: Engine = {
       value: format.type === 'json_schema' && format.schema !== undefined ? format.schema : { type: 'object' },
     },
   }),
+  embeddings: undefined,
+  rerank: undefined,
+};
+
+/** Hugging Face text-embeddings-inference. It refuses more inputs than its `--max-client-batch-size`, 32 by default. */
+const tei: Engine = {
+  ...openai,
+  servesChat: false,
+  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true, maxInputs: 32 },
+  // Its own path, beside `/v1`.
+  rerank: { path: '/rerank', form: 'tei', rawScores: false, maxDocuments: 32 },
+};
+
+/** Infinity, michaelfeil's server of embeddings. */
+const infinity: Engine = {
+  ...openai,
+  servesChat: false,
+  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: false, maxInputs: 2048 },
+  rerank: { path: '/rerank', form: 'cohere', rawScores: false, maxDocuments: 2048 },
 };
 
 export const selfHosted: Readonly<Record<SelfHostedName, Engine>> = { vllm, sglang, llamacpp, ollama, tgi };
+
+export const vectorEngines: Readonly<Record<VectorEngineName, Engine>> = { tei, infinity };

@@ -48,6 +48,9 @@ export function createReasoningSplit(countText: TokenCounters['countText']) {
         keepRest(event.input);
         return;
       case 'search-result':
+      // Answers of other tasks have no reasoning.
+      case 'vectors':
+      case 'ranks':
         return;
       case 'finish':
         choices.add(event.choice);

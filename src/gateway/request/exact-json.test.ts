@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { answerTo, ways } from '../../../test/support/next-turn.ts';
 import { targetOf } from '../../../test/support/route-of.ts';
 import { uncounted } from '../../../test/support/uncounted.ts';
-import { engineNames } from '../../core/engine-name.ts';
-import type { Surface } from '../../core/dialect.ts';
+import { chatEngineNames } from '../../core/engine-name.ts';
+import type { ChatSurface } from '../../core/dialect.ts';
 import { prepareHere } from './prepare.ts';
 
 /** Objects that a parser and a writer change. */
@@ -14,7 +14,7 @@ const exact = [
   String.raw`{ "t" : "\u00e9\/", "u":"\ud800" }`,
 ] as const;
 
-function bodyFor(surface: Surface, body: string, engine: (typeof engineNames)[number] = 'vllm'): string {
+function bodyFor(surface: ChatSurface, body: string, engine: (typeof chatEngineNames)[number] = 'vllm'): string {
   const bytes = new TextEncoder().encode(body);
   const prepared = prepareHere(bytes, { surface, countPrompt: uncounted, secret: 'secret' });
   const parameters = ['temperature'] as const;
@@ -35,7 +35,7 @@ describe('JSON that callers send', () => {
 
   const tool = { name: 'look', description: 'Looks.' };
   const [open] = [JSON.stringify(tool).slice(0, -1)];
-  const tools: readonly (readonly [surface: Surface, toolOf: (schema: string) => string])[] = [
+  const tools: readonly (readonly [surface: ChatSurface, toolOf: (schema: string) => string])[] = [
     ['chat', (schema) => `{"type":"function","function":${open},"parameters":${schema}}}`],
     ['messages', (schema) => `${open},"input_schema":${schema}}`],
     ['responses', (schema) => `{"type":"function",${open.slice(1)},"parameters":${schema}}`],
@@ -46,7 +46,7 @@ describe('JSON that callers send', () => {
     (surface, toolOf, text) => {
       const schema = schemaOf(text);
       const conversation = surface === 'responses' ? `"input":[${user}]` : `"messages":[${user}]`;
-      for (const engine of engineNames) {
+      for (const engine of chatEngineNames) {
         const body = `{"model":"demo/tiny","max_tokens":9,"temperature":1,${conversation},"tools":[${toolOf(schema)}]}`;
         expect(bodyFor(surface, body, engine)).toContain(`"parameters":${schema}`);
       }
@@ -55,7 +55,7 @@ describe('JSON that callers send', () => {
 
   it.each(exact)('in schemas of answers reaches every engine as it was: %s', (text) => {
     const schema = schemaOf(text);
-    const formats: readonly (readonly [Surface, string])[] = [
+    const formats: readonly (readonly [ChatSurface, string])[] = [
       [
         'chat',
         `"messages":[${user}],"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":${schema}}}`,

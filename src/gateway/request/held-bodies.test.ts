@@ -18,21 +18,21 @@ import {
 } from '../../../test/support/pipeline-run.ts';
 import { uncounted } from '../../../test/support/uncounted.ts';
 import { answerPaths } from '../../core/api-paths.ts';
-import { type Surface, surfaces } from '../../core/dialect.ts';
+import { type ChatSurface, chatSurfaces } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import { prepareHere } from './prepare.ts';
 
 const KiB = 1024;
 const long = 'x'.repeat(200 * KiB);
-const textOf: Readonly<Record<Surface, (text: string) => object>> = {
+const textOf: Readonly<Record<ChatSurface, (text: string) => object>> = {
   chat: (content) => ({ messages: [{ role: 'user', content }] }),
   messages: (content) => ({ max_tokens: 100, messages: [{ role: 'user', content }] }),
   responses: (input) => ({ store: false, input }),
 };
 
 interface Asked {
-  readonly surface: Surface;
+  readonly surface: ChatSurface;
   readonly declares: boolean;
 }
 
@@ -211,7 +211,7 @@ const endings: readonly Ending[] = [
   },
 ];
 
-const all = surfaces.flatMap((surface) => [true, false].map((declares) => ({ surface, declares })));
+const all = chatSurfaces.flatMap((surface) => [true, false].map((declares) => ({ surface, declares })));
 
 describe.each(all)('the bytes of bodies on $surface, declared: $declares, are back after', (asked) => {
   it.each(endings)('$name', async ({ run: options, status, take }) => {

@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics } from 'node:v8';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { collectGarbage } from '../../../test/support/kept-heap.ts';
-import type { Surface } from '../../core/dialect.ts';
+import type { ChatSurface } from '../../core/dialect.ts';
 import { readBody } from './prepare.ts';
 
 function oldBytes(): number {
@@ -28,7 +28,7 @@ const image = `data:image/png;base64,${'A'.repeat(1000)}`;
 const schema = { type: 'object', properties: { a: { type: 'string', description: text } } };
 const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: JSON.stringify({ a: text }) } };
 
-const bodies: readonly (readonly [string, Surface, object])[] = [
+const bodies: readonly (readonly [string, ChatSurface, object])[] = [
   ['texts', 'chat', { messages: many({ role: 'user', content: text }, { role: 'assistant', content: text }) }],
   [
     'parts, images and files',

@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { servedSurfaces } from '../../core/api-paths.ts';
+import type { Model, ModelKind, Snapshot } from '../../core/catalog.ts';
 import { operationOf } from './operation.ts';
 
-const off = { surfaces: servedSurfaces({ WEIR_RESPONSES: 'off' }) };
-const on = { surfaces: servedSurfaces({ WEIR_RESPONSES: 'stateless' }) };
+const snapshotOf = (...kinds: readonly ModelKind[]): Snapshot => {
+  const models = new Map(kinds.map((kind) => [kind, { kind } as Model]));
+  return { version: '1', models, aliases: new Map(), clusters: [] };
+};
+const snapshots = { current: () => snapshotOf('chat') };
+const off = { surfaces: servedSurfaces({ WEIR_RESPONSES: 'off' }), snapshots };
+const on = { surfaces: servedSurfaces({ WEIR_RESPONSES: 'stateless' }), snapshots };
 const post = (path: string, served = on) => {
   const { kind, dialect } = operationOf({ method: 'POST', path }, served);
   return [kind, dialect.surface];
@@ -28,5 +34,12 @@ describe('the operation of a request', () => {
   it('is unknown for a surface that is not served, as for any other path', () => {
     expect(post('/v1/responses', off)).toEqual(post('/v1/anything', off));
     expect(post('/v1/chat/completions', off)).toEqual(['answer', 'chat']);
+  });
+
+  it('is embeddings only while the catalog has a model of that kind', () => {
+    expect(post('/v1/embeddings')).toEqual(post('/v1/anything'));
+    const withEmbedding = { ...off, snapshots: { current: () => snapshotOf('chat', 'embedding') } };
+    expect(post('/v1/embeddings', withEmbedding)).toEqual(['answer', 'embeddings']);
+    expect(operationOf({ method: 'GET', path: '/v1/embeddings' }, withEmbedding).kind).toBe('unknown');
   });
 });

@@ -2,13 +2,15 @@ import {
   answerPaths,
   furtherPaths,
   hasFurtherPaths,
+  kindOfSurface,
   maxShownPathLength,
   modelPath,
   nothingAt,
   type ServedApi,
+  surfacesByKind,
 } from '../../core/api-paths.ts';
 import type { Credential } from '../../core/account.ts';
-import { type Model, type ModelList, modelNamed } from '../../core/catalog.ts';
+import { kindOfModel, type Model, type ModelList, modelNamed } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Dialect, type Surface, surfaces } from '../../core/dialect.ts';
 import type { Exchange, RequestHead } from '../../core/exchange.ts';
@@ -53,10 +55,13 @@ const furtherKinds: ReadonlyMap<string, Operation['kind']> = new Map([
 ]);
 
 /** A path that this deployment does not serve is like any unknown path. */
-export function operationOf({ method, path }: Pick<RequestHead, 'method' | 'path'>, served: ServedApi): Operation {
+export function operationOf(
+  { method, path }: Pick<RequestHead, 'method' | 'path'>,
+  served: ServedApi & { readonly snapshots: Pick<Snapshots, 'current'> },
+): Operation {
   const [pathname = ''] = path.split('?', 1);
   const surface = method === 'POST' ? surfaceAt.get(pathname) : undefined;
-  if (surface !== undefined && served.surfaces.includes(surface)) return { kind: 'answer', dialect: dialects[surface] };
+  if (surface !== undefined && isServed(surface, served)) return { kind: 'answer', dialect: dialects[surface] };
   // Clients of this format also request paths below it, such as `/v1/messages/count_tokens`.
   const isMessages = /^\/v1\/messages(?:\/|$)/.test(pathname);
   const further = hasFurtherPaths(served) ? furtherKinds : undefined;
@@ -67,6 +72,19 @@ export function operationOf({ method, path }: Pick<RequestHead, 'method' | 'path
       'unknown',
     dialect: isMessages ? dialects.messages : dialects.chat,
   };
+}
+
+const byKind: ReadonlySet<Surface> = new Set(surfacesByKind);
+
+function isServed(
+  surface: Surface,
+  { surfaces: served, snapshots }: ServedApi & { readonly snapshots: Pick<Snapshots, 'current'> },
+): boolean {
+  if (!byKind.has(surface)) return served.includes(surface);
+  return snapshots
+    .current()
+    .models.values()
+    .some((model) => kindOfModel(model) === kindOfSurface[surface]);
 }
 
 const json: Headers = [['content-type', 'application/json']];

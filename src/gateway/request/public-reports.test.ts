@@ -14,7 +14,7 @@ import {
 import { targetOf } from '../../../test/support/route-of.ts';
 import { uncounted } from '../../../test/support/uncounted.ts';
 import type { RequestTarget } from '../../core/capability.ts';
-import type { Surface } from '../../core/dialect.ts';
+import type { ChatSurface } from '../../core/dialect.ts';
 import { isObject } from '../../core/json.ts';
 import { chatErrors } from '../dialects/engine/read-error.ts';
 import { prepareHere } from './prepare.ts';
@@ -232,7 +232,7 @@ describe('an error of an engine', () => {
   });
 });
 
-const bodies: Readonly<Record<Surface, (fields: Wire) => Wire>> = {
+const bodies: Readonly<Record<ChatSurface, (fields: Wire) => Wire>> = {
   chat: (fields) => ({ model: 'demo/tiny', ...fields }),
   messages: (fields) => ({ model: 'demo/tiny', max_tokens: 9, ...fields }),
   responses: (fields) => ({ model: 'demo/tiny', ...fields }),
@@ -240,7 +240,7 @@ const bodies: Readonly<Record<Surface, (fields: Wire) => Wire>> = {
 
 /** What an engine gets of a request. */
 function sent(
-  surface: Surface,
+  surface: ChatSurface,
   fields: Wire,
   target: RequestTarget = targetOf('a'),
 ): { readonly messages: readonly Wire[]; readonly tools?: readonly Wire[] } {
@@ -256,108 +256,109 @@ const toolResult = (content: unknown): Wire => ({
   content: [{ type: 'tool_result', tool_use_id: 'a', content }],
 });
 
-const requests: readonly (readonly [report: string, surface: Surface, fields: Wire, messages: readonly Wire[]])[] = [
+const requests: readonly (readonly [report: string, surface: ChatSurface, fields: Wire, messages: readonly Wire[]])[] =
   [
-    'ollama/ollama/pull/18348',
-    'responses',
-    { input: [user, { type: 'function_call_output', name: 'handoff', namespace: 'example', output: 'Done.' }] },
-    [{ role: 'user', content: 'Go on.\n\nResult of the tool example__handoff:\nDone.' }],
-  ],
-  [
-    'anthropics/claude-code/issues/6836',
-    'messages',
-    { messages: [toolResult('Rain.'), user] },
-    [{ role: 'user', content: `${stray}Rain.\n\nGo on.` }],
-  ],
-  [
-    'diegosouzapw/OmniRoute/issues/2893',
-    'responses',
-    { input: [{ type: 'function_call_output', call_id: 'a', output: 'Rain.' }, user] },
-    [{ role: 'user', content: `${stray}Rain.\n\nGo on.` }],
-  ],
-  [
-    'qwersyk/Newelle/issues/425',
-    'chat',
-    { messages: [{ role: 'tool', tool_call_id: 'a', content: 'Rain.' }, user] },
-    [{ role: 'user', content: `${stray}Rain.\n\nGo on.` }],
-  ],
-  [
-    'qwersyk/Newelle/issues/425',
-    'chat',
-    { messages: [{ role: 'function', name: 'look', content: 'Rain.' }, user] },
-    [{ role: 'user', content: 'Result of the tool look:\nRain.\n\nGo on.' }],
-  ],
-  [
-    'anthropics/claude-code/issues/3860',
-    'messages',
-    { messages: [user, toolUse, user] },
     [
-      user,
-      { role: 'assistant', tool_calls: [{ id: 'a' }] },
-      { role: 'tool', tool_call_id: 'a', content: 'Error: this call has no result.' },
-      user,
+      'ollama/ollama/pull/18348',
+      'responses',
+      { input: [user, { type: 'function_call_output', name: 'handoff', namespace: 'example', output: 'Done.' }] },
+      [{ role: 'user', content: 'Go on.\n\nResult of the tool example__handoff:\nDone.' }],
     ],
-  ],
-  [
-    'anthropics/claude-code/issues/31026',
-    'messages',
-    { messages: [user, toolUse, toolResult([{ text: 'Rain.' }])] },
-    [user, { role: 'assistant' }, { role: 'tool', tool_call_id: 'a', content: 'Rain.' }],
-  ],
-  [
-    'anthropics/claude-code/issues/30912',
-    'messages',
-    { messages: [user, toolUse, toolResult([{ type: 'tool_reference', tool_name: 'see' }])] },
-    [user, { role: 'assistant' }, { role: 'tool', content: 'The tool see can be called from now on.\n' }],
-  ],
-  [
-    'tashfeenahmed/freellmapi/issues/165',
-    'chat',
-    { messages: [user, { role: 'assistant', content: null }, user] },
-    [user, { role: 'assistant', content: '' }, user],
-  ],
-  [
-    'AstrBotDevs/AstrBot/pull/8483',
-    'chat',
-    { messages: [user, { role: 'assistant', reasoning_content: 'Hm' }, user] },
-    [user, { role: 'assistant', content: '', reasoning: 'Hm' }, user],
-  ],
-  [
-    'continuedev/continue/issues/11494',
-    'responses',
-    {
-      input: [
+    [
+      'anthropics/claude-code/issues/6836',
+      'messages',
+      { messages: [toolResult('Rain.'), user] },
+      [{ role: 'user', content: `${stray}Rain.\n\nGo on.` }],
+    ],
+    [
+      'diegosouzapw/OmniRoute/issues/2893',
+      'responses',
+      { input: [{ type: 'function_call_output', call_id: 'a', output: 'Rain.' }, user] },
+      [{ role: 'user', content: `${stray}Rain.\n\nGo on.` }],
+    ],
+    [
+      'qwersyk/Newelle/issues/425',
+      'chat',
+      { messages: [{ role: 'tool', tool_call_id: 'a', content: 'Rain.' }, user] },
+      [{ role: 'user', content: `${stray}Rain.\n\nGo on.` }],
+    ],
+    [
+      'qwersyk/Newelle/issues/425',
+      'chat',
+      { messages: [{ role: 'function', name: 'look', content: 'Rain.' }, user] },
+      [{ role: 'user', content: 'Result of the tool look:\nRain.\n\nGo on.' }],
+    ],
+    [
+      'anthropics/claude-code/issues/3860',
+      'messages',
+      { messages: [user, toolUse, user] },
+      [
         user,
-        { type: 'function_call', id: 'msg_1', call_id: 'a', name: 'look', arguments: '{}' },
-        { type: 'function_call_output', call_id: 'a', output: 'ok' },
-      ],
-    },
-    [user, { role: 'assistant', tool_calls: [{ id: 'a' }] }, { role: 'tool', tool_call_id: 'a' }],
-  ],
-  [
-    'openai/codex/issues/6945',
-    'responses',
-    { input: [user, { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'other' } }, user] },
-    [{ role: 'user', content: 'Go on.\n\nGo on.' }],
-  ],
-  [
-    'zyycn/codex-proxy-rs/issues/194',
-    'responses',
-    {
-      input: [
-        {
-          type: 'message',
-          role: 'assistant',
-          status: 'completed',
-          id: 'msg_1',
-          content: [{ type: 'output_text', text: 'Hi.', annotations: [] }],
-        },
+        { role: 'assistant', tool_calls: [{ id: 'a' }] },
+        { role: 'tool', tool_call_id: 'a', content: 'Error: this call has no result.' },
         user,
       ],
-    },
-    [{ role: 'assistant', content: 'Hi.' }, user],
-  ],
-];
+    ],
+    [
+      'anthropics/claude-code/issues/31026',
+      'messages',
+      { messages: [user, toolUse, toolResult([{ text: 'Rain.' }])] },
+      [user, { role: 'assistant' }, { role: 'tool', tool_call_id: 'a', content: 'Rain.' }],
+    ],
+    [
+      'anthropics/claude-code/issues/30912',
+      'messages',
+      { messages: [user, toolUse, toolResult([{ type: 'tool_reference', tool_name: 'see' }])] },
+      [user, { role: 'assistant' }, { role: 'tool', content: 'The tool see can be called from now on.\n' }],
+    ],
+    [
+      'tashfeenahmed/freellmapi/issues/165',
+      'chat',
+      { messages: [user, { role: 'assistant', content: null }, user] },
+      [user, { role: 'assistant', content: '' }, user],
+    ],
+    [
+      'AstrBotDevs/AstrBot/pull/8483',
+      'chat',
+      { messages: [user, { role: 'assistant', reasoning_content: 'Hm' }, user] },
+      [user, { role: 'assistant', content: '', reasoning: 'Hm' }, user],
+    ],
+    [
+      'continuedev/continue/issues/11494',
+      'responses',
+      {
+        input: [
+          user,
+          { type: 'function_call', id: 'msg_1', call_id: 'a', name: 'look', arguments: '{}' },
+          { type: 'function_call_output', call_id: 'a', output: 'ok' },
+        ],
+      },
+      [user, { role: 'assistant', tool_calls: [{ id: 'a' }] }, { role: 'tool', tool_call_id: 'a' }],
+    ],
+    [
+      'openai/codex/issues/6945',
+      'responses',
+      { input: [user, { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'other' } }, user] },
+      [{ role: 'user', content: 'Go on.\n\nGo on.' }],
+    ],
+    [
+      'zyycn/codex-proxy-rs/issues/194',
+      'responses',
+      {
+        input: [
+          {
+            type: 'message',
+            role: 'assistant',
+            status: 'completed',
+            id: 'msg_1',
+            content: [{ type: 'output_text', text: 'Hi.', annotations: [] }],
+          },
+          user,
+        ],
+      },
+      [{ role: 'assistant', content: 'Hi.' }, user],
+    ],
+  ];
 
 const schema = { type: 'object', properties: {} };
 

@@ -170,6 +170,9 @@ export function watchStructure(
       case 'reasoning-delta':
         collecting(event.choice).hasReasoned = true;
         return;
+      case 'vectors':
+      case 'ranks':
+        return;
       case 'usage':
         tokens = event.usage.completionTokens - (event.usage.reasoningTokens ?? 0);
     }

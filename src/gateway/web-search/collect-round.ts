@@ -68,6 +68,9 @@ export function collectRound(options: { readonly citer: Citer | undefined; reado
         // In an answer that ends by itself, what looks like the beginning of a mark is text.
         return event.reason === 'length' ? breakOff() : flush();
       }
+      // Answers of other tasks.
+      case 'vectors':
+      case 'ranks':
       case 'usage':
         return [];
     }

@@ -1,7 +1,7 @@
 import { estimateTokens } from '../../gateway/core/count-tokens.ts';
 import { blockContents } from '../../gateway/core/prompt-text.ts';
 import { answerPaths } from '../../core/api-paths.ts';
-import { type Surface, surfaces } from '../../core/dialect.ts';
+import { type ChatSurface, chatSurfaces } from '../../core/dialect.ts';
 import { isObject, parseJson, textOf } from '../../core/json.ts';
 import type { PickAsk } from './picker.ts';
 import type { BlockKey, PoolPrompt } from '../../core/pool-prompt.ts';
@@ -22,7 +22,7 @@ interface PromptReaderOptions {
   /** Random text, unknown to callers. */
   readonly secret: string;
   /** Reads a body in another thread, which takes over its memory. */
-  readonly prepare: (body: Uint8Array, surface: Surface) => Promise<PreparedRequest>;
+  readonly prepare: (body: Uint8Array, surface: ChatSurface) => Promise<PreparedRequest>;
 }
 
 export type PromptReader = (ask: Pick<PickAsk, 'path' | 'body'>) => ReadPrompt | Promise<ReadPrompt>;
@@ -33,7 +33,7 @@ const maxBodyHereBytes = 128 * 1024;
 const bytesPerToken = 6;
 
 /** The end of each surface's path: a gateway may have anything before it. */
-const endOf = (surface: Surface): string => answerPaths[surface].replace(/^\/v1/, '');
+const endOf = (surface: ChatSurface): string => answerPaths[surface].replace(/^\/v1/, '');
 
 /**
  * Returns a function that reads the prompts of requests to chat completions, messages, responses and completions. A body that is no such request,
@@ -43,14 +43,14 @@ export function createPromptReader({ secret, prepare }: PromptReaderOptions): Pr
   // Adapters have names of models, and each computes another cache.
   const keyFor = (model: string): BlockKey => ({ secret, scope: model });
 
-  function readHere(body: Uint8Array, surface: Surface): ReadPrompt {
+  function readHere(body: Uint8Array, surface: ChatSurface): ReadPrompt {
     // The engine gets the billing lines, too: the body is not changed here.
     const { request, shape, contents } = readBody(body, { surface, keepsBillingLines: true });
     const prompt = poolPromptOf(promptBlocks(contents, keyFor(request.modelName)), Math.max(1, shape.textTokens));
     return { prompt, stream: request.stream, conversation: shape.conversation };
   }
 
-  async function readElsewhere(body: Uint8Array, surface: Surface): Promise<ReadPrompt> {
+  async function readElsewhere(body: Uint8Array, surface: ChatSurface): Promise<ReadPrompt> {
     // The thread takes over the memory of what it reads, and the gateway gets the body back.
     const prepared = await prepare(Uint8Array.from(body), surface);
     try {
@@ -79,7 +79,7 @@ export function createPromptReader({ secret, prepare }: PromptReaderOptions): Pr
     const unread = withoutBlocks(body);
     if (body === undefined) return unread;
     const [pathname = ''] = path.split('?', 1);
-    const surface = surfaces.find((one) => pathname.endsWith(endOf(one)));
+    const surface = chatSurfaces.find((one) => pathname.endsWith(endOf(one)));
     const isSmall = body.length <= maxBodyHereBytes;
     try {
       if (surface !== undefined)

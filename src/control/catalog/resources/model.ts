@@ -49,9 +49,75 @@ const price = shaped(
   'expected USD per token below 10 with at most 12 decimals and no sign, such as "0.00000015"',
 );
 
+/** Kinds of models, as manifests name them. */
+export const modelKinds = ['Chat', 'Embedding', 'Rerank'] as const;
+
+const dimension = z.int().min(1).max(65_536);
+
+/** Most shorter lengths of a model's vectors. */
+const maxShorterDimensions = 32;
+
+const similarityExpected = 'expected a decimal in quotes from "0" to "1", such as "0.999"';
+
+const embedding = withRules(
+  z.strictObject({
+    dimensions: dimension.meta({ description: 'Length of a vector, 1 to 65536.', example: 1024 }),
+    shorterDimensions: z
+      .array(dimension)
+      .max(maxShorterDimensions)
+      .default([])
+      .meta({
+        description:
+          'Shorter lengths that callers may ask for, at most 32, for models that were trained for it. Default: none.',
+        example: [256, 512],
+      }),
+    maxInputs: z.int().min(1).max(2048).optional().meta({
+      description:
+        'Maximum number of inputs of one call to an engine, 1 to 2048. More are split. Default: the engine’s usual limit.',
+      example: 32,
+    }),
+    minSimilarity: shaped(
+      z.string({ error: similarityExpected }).max(12),
+      /^(0(\.[0-9]+)?|1(\.0+)?)$/,
+      similarityExpected,
+    )
+      .default('0.999')
+      .meta({
+        description:
+          'Least cosine of a route’s vectors to those of the model’s reference, "0" to "1"; a route below it does not serve. Quantised twins may need "0.99". Default "0.999".',
+        example: '0.999',
+      }),
+    tokenIds: z.boolean().default(false).meta({
+      description:
+        'Whether callers may send token ids in place of texts. They must be ids of this model’s own vocabulary. Default false.',
+      example: false,
+    }),
+  }),
+  [
+    {
+      field: ['shorterDimensions'],
+      reason: 'Invalid',
+      message: 'expected lengths below dimensions',
+      holds: ({ dimensions, shorterDimensions }) => shorterDimensions.every((length) => length < dimensions),
+      cel: '!has(self.shorterDimensions) || self.shorterDimensions.all(length, length < self.dimensions)',
+    },
+  ],
+);
+
+const rerank = z.strictObject({
+  maxDocuments: z.int().min(1).max(2048).optional().meta({
+    description:
+      'Maximum number of documents of one call to an engine, 1 to 2048. More are split. Default: the engine’s usual limit.',
+    example: 32,
+  }),
+});
+
 const pricing = z.strictObject({
   prompt: price.meta({ description: 'USD per prompt token, a decimal in quotes.', example: '0.00000015' }),
-  completion: price.meta({ description: 'USD per output token, reasoning included.', example: '0.0000006' }),
+  completion: price.optional().meta({
+    description: 'USD per output token, reasoning included. Required for kind Chat. Default: 0, for other kinds.',
+    example: '0.0000006',
+  }),
   inputCacheRead: price
     .optional()
     .meta({ description: 'USD per cached prompt token. Default: the prompt price.', example: '0.00000003' }),
@@ -157,13 +223,19 @@ const modelFields = z.strictObject({
       'Other names that requests may use for the model, at most 16, lowercase. An alias that is the id of another Model, or an alias of an older one, does not count. Aliases are not listed; answers and bills have the id. Default: none.',
     example: ['gpt-4o', 'old-org/old-name'],
   }),
+  kind: z.enum(modelKinds).default('Chat').meta({
+    description: 'What the model makes: answers, vectors of texts, or an order of documents. Default Chat.',
+    example: 'Chat',
+  }),
+  embedding: embedding.optional().meta({ description: 'Facts about the vectors. Required for kind Embedding.' }),
+  rerank: rerank.optional().meta({ description: 'Facts about reranking. Only for kind Rerank. Default: none.' }),
   ownedBy: text(128).meta({ description: 'Owner shown in the catalog.', example: 'qwen' }),
   added: instant.meta({ description: 'When the model joined the catalog.', example: '2026-06-01T00:00:00Z' }),
-  contextLength: z
-    .int()
-    .min(1)
-    .max(100_000_000)
-    .meta({ description: 'Context window in tokens, prompt and output together, 1 to 100000000.', example: 131_072 }),
+  contextLength: z.int().min(1).max(100_000_000).meta({
+    description:
+      'Context window in tokens, prompt and output together; of one input for kind Embedding, of the query and one document for kind Rerank. 1 to 100000000.',
+    example: 131_072,
+  }),
   inputModalities: inputModalities.default(['text']).meta({
     description: 'Allowed parts of a prompt: [text] or [text, image]. Default [text].',
     example: ['text'],
@@ -219,6 +291,34 @@ const modelFields = z.strictObject({
 
 /** The `spec` of a Model: an entry of the catalog. docs/reference/api.md §2.1. */
 export const modelSpec = withRules(modelFields, [
+  {
+    field: ['pricing', 'completion'],
+    reason: 'Required',
+    message: 'expected a price with kind Chat',
+    holds: ({ kind, pricing: { completion } }) => kind !== 'Chat' || completion !== undefined,
+    cel: "(has(self.kind) && self.kind != 'Chat') || has(self.pricing.completion)",
+  },
+  {
+    field: ['embedding'],
+    reason: 'Required',
+    message: 'expected with kind Embedding',
+    holds: ({ kind, embedding: facts }) => kind !== 'Embedding' || facts !== undefined,
+    cel: "!has(self.kind) || self.kind != 'Embedding' || has(self.embedding)",
+  },
+  {
+    field: ['embedding'],
+    reason: 'Forbidden',
+    message: 'expected only with kind Embedding',
+    holds: ({ kind, embedding: facts }) => kind === 'Embedding' || facts === undefined,
+    cel: "!has(self.embedding) || (has(self.kind) && self.kind == 'Embedding')",
+  },
+  {
+    field: ['rerank'],
+    reason: 'Forbidden',
+    message: 'expected only with kind Rerank',
+    holds: ({ kind, rerank: facts }) => kind === 'Rerank' || facts === undefined,
+    cel: "!has(self.rerank) || (has(self.kind) && self.kind == 'Rerank')",
+  },
   {
     field: ['aliases'],
     reason: 'Invalid',

@@ -69,6 +69,9 @@ export function createStreamWriter(
       // This surface has no web search.
       case 'search-call':
       case 'search-result':
+      // Answers of other tasks.
+      case 'vectors':
+      case 'ranks':
       case 'usage':
         return '';
     }

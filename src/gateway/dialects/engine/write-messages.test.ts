@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestTarget } from '../../../core/capability.ts';
-import { engineNames } from '../../../core/engine-name.ts';
+import { chatEngineNames } from '../../../core/engine-name.ts';
 import type { Message } from '../../../core/request.ts';
 import { targetOf } from '../../../../test/support/route-of.ts';
 import { writeRequest } from './write-request.ts';
@@ -43,7 +43,7 @@ describe('a turn with calls that has no trace', () => {
   });
 
   it('gets none for any other engine', () => {
-    const others = engineNames.filter((name) => name !== 'deepseek' && name !== 'moonshot');
+    const others = chatEngineNames.filter((name) => name !== 'deepseek' && name !== 'moonshot');
     for (const engine of others) {
       const turn = sent(loop, { engine, reasoning: on })[1];
       expect(turn).not.toHaveProperty('reasoning_content');
@@ -56,7 +56,7 @@ describe('a text that is missing', () => {
   const empty: Message = { role: 'assistant', content: '' };
 
   it('is null beside calls, for every engine', () => {
-    for (const engine of engineNames) {
+    for (const engine of chatEngineNames) {
       expect(sent([user, { ...calling, content: '' }], { engine })[1]).toMatchObject({ content: null });
       expect(sent([user, { ...calling, content: 'Now.' }], { engine })[1]).toMatchObject({ content: 'Now.' });
     }
@@ -190,7 +190,7 @@ describe('a model that demands the trace of its calls, behind any host', () => {
 });
 
 it('names the tool, and adds a turn, for no other engine', () => {
-  for (const engine of engineNames) {
+  for (const engine of chatEngineNames) {
     const messages = sent([...loop, user], { engine });
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
     expect(messages[2]).toEqual({ role: 'tool', tool_call_id: 'call_1', content: 'ok' });

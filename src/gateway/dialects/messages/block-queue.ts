@@ -116,6 +116,9 @@ export function createBlockQueue(signatureOf: (index: number) => string) {
         case 'finish':
           if (event.sealedState !== undefined) append(state, 'whole', writeState(event.sealedState));
           return;
+        // Answers of other tasks.
+        case 'vectors':
+        case 'ranks':
         case 'usage':
           return;
       }

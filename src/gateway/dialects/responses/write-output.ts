@@ -117,6 +117,9 @@ export function createOutput(
           return (
             endAll(output, 'completed') + (event.sealedState === undefined ? '' : pushState(output, event.sealedState))
           );
+        // Answers of other tasks.
+        case 'vectors':
+        case 'ranks':
         case 'usage':
           return '';
       }

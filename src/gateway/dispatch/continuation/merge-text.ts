@@ -43,6 +43,9 @@ export function continueText(merge: TextMerge, delivered: Pick<DeliveredChoice, 
   return mergeEach(
     (event, out) => {
       switch (event.type) {
+        // Answers of other tasks are not continued.
+        case 'vectors':
+        case 'ranks':
         case 'usage':
           break;
         case 'reasoning-delta':

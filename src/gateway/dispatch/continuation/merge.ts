@@ -57,6 +57,9 @@ export function repeatCalls(delivered: DeliveredChoice): Merge {
 
   function step(event: AnswerEvent, out: AnswerEvent[]): boolean {
     switch (event.type) {
+      // Answers of other tasks are not continued.
+      case 'vectors':
+      case 'ranks':
       case 'usage':
         break;
       case 'reasoning-delta':
