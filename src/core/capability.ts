@@ -163,6 +163,8 @@ export interface RequestTarget {
   readonly continuation?: Continuation | undefined;
   /** Set from the second call to the model on. A forced tool call is required only in the first call. */
   readonly round?: Round | undefined;
+  /** Length to which the engine shortens vectors. Absent: their own. */
+  readonly shortenTo?: number | undefined;
   /** The part of the inputs, or of the documents, that one call carries. Absent: all. */
   readonly piece?: Piece | undefined;
 }

@@ -169,6 +169,18 @@ const refusing = {
     reason: 'NoChatTemplate',
     who: 'engine',
   },
+  'batch-too-small': {
+    says: 'has a physical batch that is smaller than an input',
+    action: 'Start llama-server with --batch-size and --ubatch-size of at least the model’s contextLength',
+    reason: 'BatchTooSmall',
+    who: 'engine',
+  },
+  'too-many-inputs': {
+    says: 'takes fewer inputs in a call than it gets',
+    action: 'Set embedding.maxInputs of the Model, or raise the limit of the engine',
+    reason: 'TooManyInputs',
+    who: 'gateway',
+  },
   misconfigured: {
     says: 'is not configured for what the gateway sends',
     action: 'Check spec.engine, the path, and the options that the engine was started with',

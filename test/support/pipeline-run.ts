@@ -32,7 +32,7 @@ import { createFakeClock } from './fake-clock.ts';
 import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from './fake-exchange.ts';
 import { createFakeStore } from './fake-store.ts';
 import { createFakeUpstream, type FakeCall } from './fake-upstream.ts';
-import type { Backend } from '../../src/core/catalog.ts';
+import type { Backend, Model } from '../../src/core/catalog.ts';
 import { modelOf, routeOf, snapshotOf } from './route-of.ts';
 import { writeAttemptLog } from '../../src/telemetry/core/attempt-log.ts';
 import { recordStory } from './record-story.ts';
@@ -85,6 +85,8 @@ export interface BeginOptions {
   /** Requests that the service may have open. */
   readonly maxOpen?: number;
   readonly idleMs?: number;
+  /** Further models of the catalog. */
+  readonly models?: readonly Model[];
   /** What the Backends of the model say. */
   readonly backend?: Partial<Backend>;
   /** Whether calls are on a connection, and whether their engine is usually at work by then. */
@@ -133,6 +135,7 @@ export function begin(options: BeginOptions = {}) {
         }),
       ),
       modelOf([], { id: 'demo/empty' }),
+      ...(options.models ?? []),
       modelOf([routeOf('c', { capabilities: { systemMessages: 'Anywhere' } })], { id: 'demo/anywhere' }),
     ]),
     () => undefined,

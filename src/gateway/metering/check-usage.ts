@@ -15,7 +15,7 @@ const overCap = (cap: number): number => Math.ceil(cap / 10);
 const unseenTokens = 64;
 
 /** What is known of one answer, and of the prompt that was sent for it. */
-interface UsageBounds {
+export interface UsageBounds {
   readonly model: Pick<Model, 'contextLength' | 'reasoning'>;
   /** Output cap of a choice, tokens. */
   readonly cap: number | undefined;

@@ -20,12 +20,12 @@ it('does not grow with what is ignored or is the bytes of an image', () => {
 });
 
 it('takes images by the rule of the model, where it has one', () => {
-  const shape = { textTokens: 3, images: 2 };
+  const shape = { textTokens: 3, images: 2, messages: 1 };
   expect(estimatePrompt(shape, { ...model, tokenizer: { path: 'a', tokensPerImage: 256 } })).toBe(515);
 });
 
 it('is never above the context window', () => {
   expect(estimatePrompt(shapeOf({ messages: [{ role: 'user', content: bulk }] }), model)).toBe(131_072);
-  const many = { textTokens: 3, images: 1000 };
+  const many = { textTokens: 3, images: 1000, messages: 1 };
   expect(estimatePrompt(many, { ...model, tokenizer: { path: 'a', tokensPerImage: 256 } })).toBe(131_072);
 });

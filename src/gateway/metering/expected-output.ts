@@ -12,7 +12,7 @@ export const priors = { plain: 1_024, reasoning: 4_096, mostOfCap: 16_384 };
 export const minExpected = 256;
 
 /** The part of a request that decides how much output is to be expected of it. */
-type Asked = Pick<PreparedRequest['request'], 'maxOutputTokens' | 'reasoning' | 'sampling' | 'webSearch'>;
+type Asked = Pick<PreparedRequest['request'], 'task' | 'maxOutputTokens' | 'reasoning' | 'sampling' | 'webSearch'>;
 
 /** Output tokens to be expected of a request, over all its choices: the smaller of its cap and the p90 of its model's answers. */
 export function expectOutput(
@@ -20,6 +20,8 @@ export function expectOutput(
   model: Pick<Model, 'id' | 'contextLength' | 'reasoning'>,
   lengths: Pick<AnswerLengths, 'p90'>,
 ): number {
+  // Vectors and scores have no tokens.
+  if (asked.task !== undefined) return 0;
   const cap = Math.min(asked.maxOutputTokens ?? Infinity, model.contextLength);
   return choicesOf(asked) * Math.min(cap, Math.max(minExpected, lengths.p90(model.id, priorOf(asked, model))));
 }

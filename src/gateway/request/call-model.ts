@@ -1,5 +1,5 @@
 import type { Credential } from '../../core/account.ts';
-import type { Feature, OwnField, Round } from '../../core/capability.ts';
+import type { Feature, OwnField, Piece, Round } from '../../core/capability.ts';
 import type { Route } from '../../core/catalog.ts';
 import type { Dialect } from '../../core/dialect.ts';
 import type { AnswerEvent, Fault } from '../../core/event.ts';
@@ -13,6 +13,7 @@ import { type RequestTrace, writeTraceparent } from '../../core/trace.ts';
 import { type Dispatch, dispatch } from '../dispatch/dispatch.ts';
 import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 import type { DispatchServices } from '../dispatch/dispatch-services.ts';
+import type { EngineProtocol } from '../dispatch/protocol.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
 import { engines } from '../engines/engines.ts';
 import { createStructureValidator } from '../structured-output/structured-answer.ts';
@@ -20,6 +21,7 @@ import type { TokenCounters } from '../metering/meter.ts';
 import { contextOverflow } from '../routing/plan.ts';
 import { changedFields, leadingPlan, type SystemPlacement, withoutFields } from '../routing/system-placement.ts';
 import { chatProtocol, type StateServices } from './engine-protocol.ts';
+import { taskProtocol, wholeOf } from './task-protocol.ts';
 
 export interface ModelServices extends DispatchServices, StateServices {
   readonly structureRetries: StructureRetries;
@@ -41,6 +43,8 @@ export interface ModelCall {
   readonly signal: AbortSignal;
   /** Undefined in the first call of an answer. */
   readonly round?: Round | undefined;
+  /** The part of the inputs of a task. Undefined: all. */
+  readonly piece?: Piece | undefined;
   readonly deliver: (events: readonly AnswerEvent[]) => void;
 }
 
@@ -133,7 +137,7 @@ function callOnce(call: ModelCall, services: ModelServices, refusals: Refusals):
         isJson: responseFormat !== undefined && responseFormat.type !== 'text',
         prompt: shape.digest,
       },
-      protocol: chatProtocol({ ...call, round, cap }, services),
+      protocol: protocolOf({ ...call, round, cap }, services),
       retries: createRetryPolicy({
         failedOn: health.failedOn(shape.digest),
         places: [...plan.routes, ...(plan.leftOut ?? [])].reduce(
@@ -185,6 +189,12 @@ function callOnce(call: ModelCall, services: ModelServices, refusals: Refusals):
         stream && engines[backend.engine].loadsOnDemand !== true ? idleMs : idleMs * wholeAnswerIdleFactor,
     },
   );
+}
+
+function protocolOf(call: ModelCall & { readonly cap: number | undefined }, services: StateServices): EngineProtocol {
+  const { task } = call.prepared.request;
+  if (task === undefined) return chatProtocol({ ...call, round: call.round }, services);
+  return taskProtocol({ ...call, task, piece: call.piece ?? wholeOf(task) });
 }
 
 /** Whether a route may have refused the request because a system message comes after the first message. */

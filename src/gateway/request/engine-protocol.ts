@@ -1,26 +1,35 @@
-import type { Round } from '../../core/capability.ts';
+import type { Piece, RequestTarget, Round } from '../../core/capability.ts';
+import type { Route } from '../../core/catalog.ts';
 import type { Dialect } from '../../core/dialect.ts';
+import type { Endpoint } from '../../core/endpoint.ts';
+import type { ResponseReader } from '../../core/event.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
 import type { RequestWatch } from '../core/telemetry.ts';
+import type { UpstreamCall } from '../core/upstream.ts';
 import { stateOwner } from '../dialects/engine/opaque-fields.ts';
 import { chatErrors } from '../dialects/engine/read-error.ts';
 import { readResponseAs } from '../dialects/engine/read-response.ts';
 import type { EngineProtocol } from '../dispatch/protocol.ts';
 import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
-import { checkUsage } from '../metering/check-usage.ts';
-import { estimatePrompt } from '../metering/estimate-prompt.ts';
+import { checkUsage, type UsageBounds } from '../metering/check-usage.ts';
+import { estimatePrompt, promptWindow } from '../metering/estimate-prompt.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { maxPromptTokens, minPromptTokens } from '../metering/prompt-bound.ts';
 import { createStateSealing } from './engine-state.ts';
 
-export interface ChatProtocolOptions {
+export interface EngineCallsOptions {
   readonly watch: Pick<RequestWatch, 'progress'>;
-  readonly dialect: Pick<Dialect, 'idPrefixes'>;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   /** Undefined: the model has no tokenizer. */
   readonly counters: Pick<TokenCounters, 'bounds'> | undefined;
+  /** Undefined: a call carries the whole prompt. */
+  readonly piece?: Piece | undefined;
+}
+
+export interface ChatProtocolOptions extends EngineCallsOptions {
+  readonly dialect: Pick<Dialect, 'idPrefixes'>;
   /** Undefined in the first call of an answer. */
   readonly round: Round | undefined;
   /** Output cap of a choice, tokens. */
@@ -37,18 +46,21 @@ export interface StateServices {
 
 const encoder = new TextEncoder();
 
-/** Writes requests and reads answers of one call to a model. All engines get the chat format. */
-export function chatProtocol(
-  { watch, dialect, prepared, plan, counters, round, cap }: ChatProtocolOptions,
-  { newId, sharedSecret }: StateServices,
-): EngineProtocol {
+/** How a reader's counts are checked, besides by its prompt. */
+type CheckedAnswer = Pick<UsageBounds, 'cap' | 'choices' | 'mayRepeat'>;
+
+/**
+ * The calls of one protocol: writes them to the address of a route, and remembers how large they were, for the bounds of the counts
+ * that engines report.
+ */
+export function createEngineCalls({ watch, prepared, plan, counters, piece }: EngineCallsOptions) {
   const { model, affinity } = plan;
-  const { tools, sampling, stream } = prepared.request;
-  const promptEstimate = estimatePrompt(prepared.shape, model);
+  const { shape } = prepared;
+  /** The share of the prompt that a call carries. */
+  const share = piece === undefined ? 1 : piece.count / shape.messages;
+  const promptEstimate = Math.ceil(estimatePrompt(shape, model) * share);
   /** Size of the largest body that an engine got. Undefined before one was written. */
   let bodyBytes: number | undefined;
-  /** Whether an engine got a partial answer, which it may repeat without counting it. */
-  let hasSentPartial = false;
   /** The bytes of a body, whose number is then known without another pass over the text. */
   const sent = (body: string | Uint8Array): Uint8Array => {
     const bytes = typeof body === 'string' ? encoder.encode(body) : body;
@@ -57,22 +69,24 @@ export function chatProtocol(
   };
   const boundsNow = () => counters?.bounds?.();
   const promptBounds = () => {
-    const { shape } = prepared;
     const bounds = boundsNow();
     return {
-      min: minPromptTokens(shape, bounds),
+      min: share < 1 ? 1 : minPromptTokens(shape, bounds),
       max: bodyBytes === undefined ? Infinity : maxPromptTokens({ bodyBytes, shape }, { ...model, bounds }),
     };
   };
   const maxTokenBytes = () => boundsNow()?.maxTokenBytes;
-  const readOptions = {
-    toolNames: new Set(tools.map((tool) => tool.name)),
-    logprobs: sampling.logprobs ?? false,
-    isHeld: !stream,
-  };
+  const window = { contextLength: promptWindow(shape, model), reasoning: model.reasoning };
   return {
-    errors: chatErrors,
-    request: ({ route, target }, endpoint, continuation) => {
+    write: (
+      route: Route,
+      endpoint: Endpoint,
+      {
+        path: behind,
+        accept,
+        target,
+      }: { readonly path: string; readonly accept: UpstreamCall['accept']; readonly target: RequestTarget },
+    ): UpstreamCall | Promise<UpstreamCall> => {
       const { cluster, headers, path, query = '' } = route.backend;
       const call = {
         cluster: cluster.name,
@@ -81,15 +95,43 @@ export function chatProtocol(
         authority: endpoint.authority,
         headers,
         affinity,
-        path: `${path}/chat/completions${query}`,
-        accept: stream ? 'text/event-stream' : 'application/json',
+        path: `${path}${behind}${query}`,
+        accept,
       } as const;
-      hasSentPartial ||= continuation?.partial !== undefined;
-      const isFirst = continuation === undefined && round === undefined;
-      const body = prepared.bodyFor(isFirst ? target : { ...target, continuation, round });
+      const body = prepared.bodyFor(target);
       return body instanceof Promise
         ? body.then((bytes) => ({ ...call, body: sent(bytes) }))
         : { ...call, body: sent(body) };
+    },
+    checked: (reader: ResponseReader, route: Route, how: CheckedAnswer): ResponseReader => {
+      const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: route.id });
+      return checkUsage(reader, { ...how, model: window, promptEstimate, promptBounds, maxTokenBytes, implausible });
+    },
+  };
+}
+
+/** Writes requests and reads answers of one call to a model. All engines get the chat format. */
+export function chatProtocol(options: ChatProtocolOptions, { newId, sharedSecret }: StateServices): EngineProtocol {
+  const { dialect, prepared, round, cap } = options;
+  const { tools, sampling, stream } = prepared.request;
+  const calls = createEngineCalls(options);
+  /** Whether an engine got a partial answer, which it may repeat without counting it. */
+  let hasSentPartial = false;
+  const readOptions = {
+    toolNames: new Set(tools.map((tool) => tool.name)),
+    logprobs: sampling.logprobs ?? false,
+    isHeld: !stream,
+  };
+  return {
+    errors: chatErrors,
+    request: ({ route, target }, endpoint, continuation) => {
+      hasSentPartial ||= continuation?.partial !== undefined;
+      const isFirst = continuation === undefined && round === undefined;
+      return calls.write(route, endpoint, {
+        path: '/chat/completions',
+        accept: stream ? 'text/event-stream' : 'application/json',
+        target: isFirst ? target : { ...target, continuation, round },
+      });
     },
     reader: (planned, { contentType, choices, answerBegun, keepDeltas }) => {
       const sealing = createStateSealing({ newId, secret: sharedSecret(), of: stateOwner(planned.target) });
@@ -102,18 +144,7 @@ export function chatProtocol(
         newToolId: (_choice, _tool, call) => dialect.idPrefixes.toolCall + sealing.callId(call),
         sealState: sealing.answerState,
       });
-      if (reader === undefined) return undefined;
-      const implausible = (): void => watch.progress({ kind: 'implausible-usage', routeId: planned.route.id });
-      return checkUsage(reader, {
-        model,
-        cap,
-        choices,
-        promptEstimate,
-        promptBounds,
-        maxTokenBytes,
-        implausible,
-        mayRepeat: hasSentPartial,
-      });
+      return reader && calls.checked(reader, planned.route, { cap, choices, mayRepeat: hasSentPartial });
     },
     continuation: ({ route }) => {
       const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);

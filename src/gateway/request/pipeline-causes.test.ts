@@ -67,6 +67,8 @@ const provocations: Readonly<Record<Exclude<Cause, (typeof withoutText)[number]>
   },
   'refuses-parameter': error(422, 'Extra inputs are not permitted'),
   'no-tool-parser': error(500, 'tools param requires --jinja flag'),
+  'batch-too-small': error(500, 'input (600 tokens) is too large to process. increase the physical batch size'),
+  'too-many-inputs': error(422, 'batch size 33 > maximum allowed batch size 32'),
   'no-chat-template': error(500, 'must provide a chat template'),
   misconfigured: error(500, 'needs --some-option'),
   'refuses-request': error(400, 'No'),

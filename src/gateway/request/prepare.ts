@@ -12,6 +12,7 @@ import type { Request, ResponseFormat, Tool } from '../../core/request.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { openEngineState } from './engine-state.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
+import { writeTask } from '../dialects/engine/write-task.ts';
 import { promptBlocks } from '../routing/pool/prompt-blocks.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
@@ -110,14 +111,24 @@ function shapeOf(request: Request, contents: BlockContents, size: Size): PromptS
   }
   const hasLaterSystem = messages.some(({ role }, at) => role === 'system' && at > 0);
   const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages, imageBytes };
-  const digests = { conversation: conversationDigest(request), digest: promptDigest(modelName, contents) };
-  return { ...size, ...counts, ...digests, hasLaterSystem, ...estimatePromptText(request) };
+  // Inputs of a task are no turns of a conversation.
+  const conversation = request.task === undefined ? conversationDigest(request) : undefined;
+  const digests = { conversation, digest: promptDigest(modelName, contents) };
+  return { ...size, ...counts, ...digests, hasLaterSystem, ...textTokensOf(request) };
+}
+
+/** Token ids need no estimate. */
+function textTokensOf(request: Request): Pick<PromptShape, 'textTokens' | 'messageTokens'> {
+  const { task } = request;
+  if (task?.kind !== 'embedding' || task.tokenIds === undefined) return estimatePromptText(request);
+  const tokens = task.tokenIds.reduce((sum, length) => sum + length, 0);
+  return { textTokens: tokens, messageTokens: tokens };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when a part of it is nested too deeply to be written. */
 export function writeBody(request: Request, target: RequestTarget): string {
   try {
-    return writeRequest(request, target);
+    return request.task === undefined ? writeRequest(request, target) : writeTask(request, request.task, target);
   } catch (cause) {
     if (cause instanceof RangeError) {
       throw new Failure('invalid_request', 'The request body is nested too deeply.', { cause });

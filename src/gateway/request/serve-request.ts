@@ -14,6 +14,7 @@ import type { TokenCounters } from '../metering/meter.ts';
 import { type Settlement, tokensOf } from '../metering/settle.ts';
 import type { AdmittedRequest } from './accept-request.ts';
 import { attemptsFailed, callModel, type ModelServices } from './call-model.ts';
+import { callPieces } from './call-pieces.ts';
 import { type Relay, relayAnswer } from './relay.ts';
 import { runSearchLoop, takesRounds, type WebSearch } from './search-loop.ts';
 
@@ -94,11 +95,15 @@ function dispatchRequest(planned: PlannedRequest, relay: Relay, services: ServeS
     exchange.onDrain(running.resume);
   };
   const { search } = services;
+  const { request } = planned.prepared;
+  const { task } = request;
   const call = { ...planned, signal: exchange.signal, deliver };
   const running =
-    search !== undefined && takesRounds(planned.prepared.request)
-      ? runSearchLoop(call, { ...services, search })
-      : callModel(call, services);
+    task !== undefined
+      ? callPieces({ ...call, task }, services)
+      : search !== undefined && takesRounds(request)
+        ? runSearchLoop(call, { ...services, search })
+        : callModel(call, services);
   return running;
 }
 

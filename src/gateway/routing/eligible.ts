@@ -11,6 +11,7 @@ import { type ReasoningAsk, type ReasoningEffort, reasoningEfforts, type Request
 import { Failure, type FailureCode } from '../../core/failure.ts';
 import { asksForDefault, isParameter, type ParameterName, parameterNames, parameters } from '../../core/parameters.ts';
 import type { PlannedRoute } from '../core/plan.ts';
+import { shortenedTo } from './check-task.ts';
 
 /** A route that can serve the request, and how many of the request's optional parameters it honours. */
 export interface Candidate extends PlannedRoute {
@@ -75,6 +76,7 @@ export function eligibleRoutes(
       parameters: honoured,
       withholdsTools: withholdsTools(asked, capabilities) ? true : undefined,
       reasoning,
+      shortenTo: shortenedTo(model, asked),
       form: {
         systemMessages: placementOf(route) ?? capabilities.systemMessages,
         images: model.inputModalities.includes('image') ? 'sent' : 'described',

@@ -8,6 +8,7 @@ import { hasSuffix, variantNotSupported } from '../core/model-name.ts';
 import { allowsModel, type ModelPatterns } from '../../core/model-patterns.ts';
 import { maxTokensOf, type PreparedRequest, type PromptCounting, type Tokenizers } from '../../core/prompt.ts';
 import type { AffinityOf } from './affinity.ts';
+import { checkTask } from './check-task.ts';
 import { type Asked, eligibleRoutes, lackOf } from './eligible.ts';
 import { neverSeen, type RoutingView } from './health/route-status.ts';
 import { nearNames } from './near-names.ts';
@@ -44,6 +45,7 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const { capabilitiesOf, turn, health: view = neverSeen, affinityOf, boundsOf, placement } = options;
   const { request, shape } = prepared;
   const model = findModel(request.modelName, options);
+  checkTask(model, request);
   if (!model.inputModalities.includes('image') && shape.callerImages > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }

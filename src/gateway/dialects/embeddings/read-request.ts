@@ -32,7 +32,7 @@ const inertNames: ReadonlySet<string> = new Set([
 const embeddingsBody = z.object({
   model: z.string().min(1),
   // Read by `readInputs`, which stops at the first fault.
-  input: z.unknown(),
+  input: z.unknown().optional(),
   encoding_format: z.enum(['float', 'base64']).nullish(),
   dimensions: count.nullish(),
 });

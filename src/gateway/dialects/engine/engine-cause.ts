@@ -19,6 +19,9 @@ function quota(name: string): readonly [string, Cause] {
   return [name, 'no-quota'];
 }
 
+/** An engine's limit of inputs in one call. */
+export const batchLimit = /batch size \d+ > maximum|batch size is invalid/;
+
 /** The causes of messages; the first match counts. */
 const messages: readonly (readonly [pattern: RegExp, cause: Cause])[] = [
   // nginx, Envoy, Go: TLS is spoken on this port.
@@ -30,6 +33,10 @@ const messages: readonly (readonly [pattern: RegExp, cause: Cause])[] = [
     /out of memory|more system memory|\boom\b|(?:unable|failed) to allocate|no available memory for the cache/,
     'out-of-memory',
   ],
+  // llama.cpp: "input (600 tokens) is too large to process. increase the physical batch size (current batch size: 512)".
+  [/physical batch size/, 'batch-too-small'],
+  // TEI: "batch size 33 > maximum allowed batch size 32". DashScope: "batch size is invalid, it should not be larger than 10".
+  [batchLimit, 'too-many-inputs'],
   // llama.cpp: "Loading model". TGI, proxies of hosts: "Model is currently loading".
   [/loading model|model is (?:currently |still )?(?:loading|starting)|still loading|warming up/, 'loading'],
   // vLLM: "… requires --enable-auto-tool-choice and --tool-call-parser to be set". llama.cpp: "tools param requires

@@ -35,6 +35,10 @@ export interface ResponseOptions {
 /** A model's name as in the catalogs of engines. Any other text in its place is dropped, because it may be anything. */
 const plainName = /^[\w.:/@-]{1,128}$/;
 
+/** A model's name in an answer. Undefined: it has no plain one. */
+export const plainModelName = (value: unknown): string | undefined =>
+  typeof value === 'string' && plainName.test(value) ? value : undefined;
+
 export function createAnswerReader(options: ResponseOptions) {
   const choices = new Map<number, ChoiceReader>();
   let report: UsageReport | undefined;
@@ -87,8 +91,7 @@ export function createAnswerReader(options: ResponseOptions) {
       const error = errorInside(answer);
       if (error !== undefined) return error;
       if (!isObject(answer)) return { kind: 'malformed', detail: 'answer is not an object' };
-      if (model === undefined && typeof answer['model'] === 'string' && plainName.test(answer['model']))
-        ({ model } = answer);
+      model ??= plainModelName(answer['model']);
       const fault = readChoices(answer['choices'], events);
       if (fault === undefined) takeUsage(usageOf(answer), events);
       return fault;

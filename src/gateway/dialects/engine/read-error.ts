@@ -3,7 +3,7 @@ import { engineNames } from '../../../core/engine-name.ts';
 import type { EngineError, EngineErrorReading } from '../../../core/event.ts';
 import { isObject, parseJson } from '../../../core/json.ts';
 import { engineWord, type ParameterName, parameterNames, parameters } from '../../../core/parameters.ts';
-import { engineCause, isCauseName } from './engine-cause.ts';
+import { batchLimit, engineCause, isCauseName } from './engine-cause.ts';
 import { type AskedCall, quoteError } from './quote-error.ts';
 
 interface ErrorReading extends EngineErrorReading {
@@ -80,6 +80,9 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   [/rate.?limit|too many requests|(?:tokens|requests) per (?:second|minute|day)|throttl|\b[tr]p[md]\b/, 'rate-limit'],
   // Bedrock: "Too many tokens, please wait before trying again."
   [/too many tokens,? please wait/, 'rate-limit'],
+  // The engine takes less in one call than the operator has declared.
+  [/physical batch size/, 'misconfigured'],
+  [batchLimit, 'misconfigured'],
   // vLLM, OpenAI, DeepSeek, SGLang, Fireworks: "(this) model's maximum context length (is)", "maximum model length".
   [/max(?:imum)? (?:context|model|sequence|prompt) len(?:gth)?/, 'context-length'],
   // A code inside of a text: a proxy quotes the engine's answer.
