@@ -9,6 +9,11 @@ export interface Prompt {
   readonly tools: readonly Tool[];
   /** Further values for the engine's chat template, such as `{ enable_thinking: false }`. */
   readonly templateArguments?: Readonly<Record<string, unknown>>;
+  /**
+   * The messages are no conversation: no template joins them. `each`: every one is a prompt of its own. `pairs`: so is the first one
+   * together with each other one. Limits are those of one such prompt, and a count is that of all of them.
+   */
+  readonly separate?: 'each' | 'pairs' | undefined;
 }
 
 export interface PromptCountOptions {
@@ -34,7 +39,11 @@ export type PromptCount =
   /** The prompt has at most `limit` tokens, and was not counted exactly. Only for callers that ask for `fit`. */
   | { readonly kind: 'within'; readonly atMost: number }
   /** The prompt is over the limit. */
-  | { readonly kind: 'over'; readonly atLeast: number }
+  | {
+      readonly kind: 'over';
+      readonly atLeast: number;
+      /** Number of the message, if messages are separate prompts. */ readonly at?: number;
+    }
   /**
    * The prompt cannot be counted here, so the engine decides: the model's tokenizer is broken, its template refuses
    * these messages, or counting took longer than is allowed.
@@ -65,6 +74,8 @@ export interface TokenizerBounds {
     /** Most tokens that the template adds if there are tools or calls; absent when that is unknown. */
     readonly tools?: { readonly base: number; readonly perTool: number; readonly perCall: number };
   };
+  /** Tokens that are added around a text that is a prompt of its own. */
+  readonly around?: number;
   /** Where the template accepts system messages. */
   readonly systemMessages?: SystemMessages;
 }
@@ -75,8 +86,11 @@ export type TokenizerLoad =
 
 /** The tokenizers of the catalog's models. A path is a folder under the tokenizer root. */
 export interface Tokenizers {
-  /** Loads a tokenizer unless it is loaded. Resolves to `broken` for a missing or broken folder, and never rejects. */
-  readonly load: (path: string) => Promise<TokenizerLoad>;
+  /**
+   * Loads a tokenizer unless it is loaded. Resolves to `broken` for a missing or broken folder, and never rejects. Without a chat
+   * template it is broken for chats; `texts` need none.
+   */
+  readonly load: (path: string, use?: 'chats' | 'texts') => Promise<TokenizerLoad>;
   /** The facts that are known without waiting. Undefined until `load` has succeeded. */
   readonly boundsOf: (path: string) => TokenizerBounds | undefined;
   /**

@@ -18,6 +18,7 @@ import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts
 import { engines } from '../engines/engines.ts';
 import { createStructureValidator } from '../structured-output/structured-answer.ts';
 import type { TokenCounters } from '../metering/meter.ts';
+import { inputTooLong } from '../routing/check-task.ts';
 import { contextOverflow } from '../routing/plan.ts';
 import { changedFields, leadingPlan, type SystemPlacement, withoutFields } from '../routing/system-placement.ts';
 import { chatProtocol, type StateServices } from './engine-protocol.ts';
@@ -205,7 +206,7 @@ function mayRefuseSystemMessages(fault: Fault, route: Route, { plan, prepared }:
 }
 
 /** The parts of a request that an engine's error can be about. */
-type AskedParts = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'reasoning' | 'sampling'>;
+type AskedParts = Pick<Request, 'task' | 'tools' | 'toolChoice' | 'responseFormat' | 'reasoning' | 'sampling'>;
 
 /**
  * The error for a caller when no attempt delivered anything: a 400 if every route of the model would refuse the request
@@ -219,7 +220,7 @@ export function attemptsFailed(end: DispatchEnd, { model }: Plan, request: Asked
   switch (end.refusedFor) {
     case 'context-length':
       // Without a tokenizer, the engines' count of the prompt is final.
-      return contextOverflow(model);
+      return request.task === undefined ? contextOverflow(model) : inputTooLong(model, request.task, undefined);
     case 'bad-request': {
       if (end.isPartial) return retry;
       const about = end.about !== undefined && hasPart(request, end.about) ? [end.about] : [];

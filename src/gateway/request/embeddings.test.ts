@@ -183,6 +183,22 @@ describe('embeddings', () => {
     expect(bodyOf(exchange)).toMatchObject({ usage: { prompt_tokens: 3 } });
   });
 
+  it('refuse a list of token ids that is longer than the window', async () => {
+    const run = start(embeddingModel({ tokenIds: true }, { contextLength: 2 }));
+    const exchange = send(run, {
+      input: [
+        [1, 2],
+        [1, 2, 3],
+      ],
+    });
+    await exchange.answered;
+    expect([exchange.status(), bodyOf(exchange)]).toMatchObject([
+      400,
+      { error: { message: expect.stringMatching(/^input\[1\]: .*2 tokens/) as string } },
+    ]);
+    expect(run.upstream.calls).toHaveLength(0);
+  });
+
   it.each([
     [{}, 'input: expected a text, or a list of texts'],
     [{ input: '' }, 'input: expected a text that is not empty'],

@@ -145,6 +145,8 @@ export function countersFor(
   if (counting === undefined) return undefined;
   return {
     countPrompt: async () => {
+      const { task } = prepared.request;
+      if (task?.kind === 'embedding' && task.tokenIds !== undefined) return prepared.shape.textTokens;
       const count = await prepared.countPrompt({ ...counting, want: 'count', limit: model.contextLength });
       return count.kind === 'counted' ? count.tokens : undefined;
     },

@@ -139,9 +139,10 @@ export function writeBody(request: Request, target: RequestTarget): string {
 
 /** The parts of a request that make its prompt, for an engine with these settings. */
 export function promptOf(
-  { messages, tools }: Pick<Request, 'messages' | 'tools'>,
+  { messages, tools, task }: Pick<Request, 'messages' | 'tools' | 'task'>,
   { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
 ): Prompt {
+  if (task !== undefined) return { messages, tools, separate: task.kind === 'embedding' ? 'each' : 'pairs' };
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 

@@ -1,6 +1,7 @@
 import { answerPaths } from '../../core/api-paths.ts';
 import { kindOfModel, type Model, type ModelKind } from '../../core/catalog.ts';
 import { Failure } from '../../core/failure.ts';
+import type { PreparedRequest, PromptCounting, Tokenizers } from '../../core/prompt.ts';
 import type { Request, Task } from '../../core/request.ts';
 
 /** What the models of a kind do, and where. */
@@ -46,4 +47,49 @@ export function shortenedTo(
 ): number | undefined {
   if (task?.kind !== 'embedding' || embedding === undefined) return undefined;
   return task.dimensions === embedding.dimensions ? undefined : task.dimensions;
+}
+
+/**
+ * Refuses inputs of which one does not fit the model's window. Most requests pass by their size alone. The others are counted exactly,
+ * input by input. Without a tokenizer, or without its count, the engine decides. Throws `context_length_exceeded` with the index.
+ */
+export async function checkInputs(
+  prepared: PreparedRequest,
+  task: Task,
+  options: {
+    readonly model: Model;
+    readonly tokenizers: Pick<Tokenizers, 'boundsOf'>;
+    readonly counting: PromptCounting | undefined;
+  },
+): Promise<void> {
+  const { model, tokenizers, counting } = options;
+  const limit = model.contextLength;
+  if (task.kind === 'embedding' && task.tokenIds !== undefined) {
+    const at = task.tokenIds.findIndex((tokens) => tokens > limit);
+    if (at !== -1) throw inputTooLong(model, task, at);
+    return;
+  }
+  if (counting === undefined) return;
+  const { tokensPerByte, around = 0 } = tokenizers.boundsOf(counting.tokenizerPath) ?? {};
+  if (tokensPerByte !== undefined && prepared.shape.bodyBytes * tokensPerByte + around <= limit) return;
+  const count = await prepared.countPrompt({ ...counting, want: 'fit', limit });
+  if (count.kind === 'over') throw inputTooLong(model, task, count.at);
+}
+
+/** The refusal of an input that does not fit the model's window. `at`: its message; undefined: an engine has refused one of them. */
+export function inputTooLong(
+  { contextLength }: Pick<Model, 'contextLength'>,
+  task: Task,
+  at: number | undefined,
+): Failure {
+  return new Failure(
+    'context_length_exceeded',
+    `${fieldAt(task, at)}: too long: this model's maximum context length is ${contextLength} tokens for each: shorten or split it`,
+  );
+}
+
+/** The field of a message of a task. */
+function fieldAt(task: Task, at: number | undefined): string {
+  if (task.kind === 'rerank') return at === undefined || at === 0 ? 'query' : `documents[${at - 1}]`;
+  return at === undefined || task.inputs === 1 ? 'input' : `input[${at}]`;
 }

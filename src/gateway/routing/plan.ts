@@ -8,7 +8,7 @@ import { hasSuffix, variantNotSupported } from '../core/model-name.ts';
 import { allowsModel, type ModelPatterns } from '../../core/model-patterns.ts';
 import { maxTokensOf, type PreparedRequest, type PromptCounting, type Tokenizers } from '../../core/prompt.ts';
 import type { AffinityOf } from './affinity.ts';
-import { checkTask } from './check-task.ts';
+import { checkInputs, checkTask } from './check-task.ts';
 import { type Asked, eligibleRoutes, lackOf } from './eligible.ts';
 import { neverSeen, type RoutingView } from './health/route-status.ts';
 import { nearNames } from './near-names.ts';
@@ -131,6 +131,11 @@ export interface ContextOptions {
  */
 export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
   const { model, tokenizers, counting } = options;
+  const { task } = prepared.request;
+  if (task !== undefined) {
+    await checkInputs(prepared, task, options);
+    return;
+  }
   // Without a cap, the output may use the rest of the window. It needs room for one token.
   const limit = model.contextLength - (prepared.request.maxOutputTokens ?? 1);
   if (limit < 1) throw contextOverflow(model);

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { maxTokensOf, type Prompt, type PromptCount, type PromptShape } from '../../core/prompt.ts';
 import { countPrompt, countInSteps } from './count-prompt.ts';
 import { type LoadedTokenizer, loadTokenizer } from './loaded-tokenizer.ts';
+import { specialTokensOf } from './special-tokens.ts';
 import { countUntil } from './text-counter.ts';
 
 interface Case {
@@ -236,5 +237,55 @@ describe('counting', () => {
   it('counts a lone surrogate as the character that stands for it in UTF-8', () => {
     const tokens = (text: string) => countPrompt(tokenizer, userSays(text), unlimited);
     expect(tokens('a\uD800b')).toEqual(tokens('a\uFFFDb'));
+  });
+});
+
+describe('texts that are prompts of their own', () => {
+  const prompt = (separate: Prompt['separate'], ...texts: readonly string[]): Prompt => ({
+    messages: texts.map((content) => ({ role: 'user', content })),
+    tools: [],
+    separate,
+  });
+  const text = (count: number): string => 'word '.repeat(count).trim();
+
+  it.each(names)('are counted without a template, with the tokens that %s adds around each', (name) => {
+    const tokenizer = tokenizerOf(name);
+    const { single, pair } = tokenizer.special;
+    expect({ chatml: [0, 0], llama: [1, 1], mistral: [0, 0] }[name]).toEqual([single, pair]);
+    const [a, b, c] = ['one', text(7), text(3)];
+    const [inA = 0, inB = 0, inC = 0] = [a, b, c].map((each) => tokensOfText(tokenizer, each));
+    const counted = (tokens: number): PromptCount => ({ kind: 'counted', tokens });
+    expect(countPrompt(tokenizer, prompt('each', a, b, c), unlimited)).toEqual(counted(inA + inB + inC + 3 * single));
+    expect(countPrompt(tokenizer, prompt('pairs', a, b, c), unlimited)).toEqual(counted(2 * (inA + pair) + inB + inC));
+  });
+
+  it('have the limit for each, and the first one above it is named', () => {
+    const tokenizer = tokenizerOf('llama');
+    const long = text(50);
+    const limit = tokensOfText(tokenizer, long) + 1;
+    const fit = { ...unlimited, want: 'fit' } as const;
+    const texts = [text(3), long, text(40)];
+    expect(countPrompt(tokenizer, prompt('each', ...texts), { ...fit, limit })).toEqual({
+      kind: 'within',
+      atMost: limit,
+    });
+    expect(countPrompt(tokenizer, prompt('each', ...texts), { ...fit, limit: limit - 1 })).toMatchObject({
+      ...{ kind: 'over', at: 1 },
+    });
+    expect(countPrompt(tokenizer, prompt('pairs', text(3), text(40), long), { ...fit, limit })).toMatchObject({
+      ...{ kind: 'over', at: 2 },
+    });
+  });
+});
+
+describe('special tokens', () => {
+  it.each([
+    [null, [0, 0]],
+    [{ type: 'BertProcessing' }, [2, 3]],
+    [{ type: 'RobertaProcessing' }, [2, 4]],
+    [{ type: 'ByteLevel' }, [0, 0]],
+    [{ type: 'Sequence', processors: [{ type: 'ByteLevel' }, { type: 'BertProcessing' }] }, [2, 3]],
+  ])('of %j', (processor, [single, pair]) => {
+    expect(specialTokensOf(processor)).toEqual({ single, pair });
   });
 });

@@ -21,13 +21,16 @@ export function* countInSteps(
   options: PromptCountOptions,
   remembered?: TextCounts,
 ): Counting<PromptCount> {
+  if (prompt.separate !== undefined) return yield* countTexts(tokenizer, prompt, options, remembered);
   const { want, limit, tokensPerImage } = options;
+  const { render } = tokenizer;
+  if (typeof render !== 'function') return { kind: 'unknown', reason: 'tokenizer' };
   const images = imagesOf(prompt);
   if (images > 0 && tokensPerImage === undefined) return { kind: 'unknown', reason: 'tokenizer' };
   const beside = images * (tokensPerImage ?? 0);
   let text: string;
   try {
-    text = tokenizer.render(prompt);
+    text = render(prompt);
   } catch {
     return { kind: 'unknown', reason: 'template' };
   }
@@ -46,6 +49,33 @@ export function* countInSteps(
     case 'unknown':
       return { kind: 'unknown', reason: 'time' };
   }
+}
+
+/** Counts messages that are prompts of their own, with the tokens that engines add around each. The limit holds for each of them. */
+function* countTexts(
+  { counter, special }: LoadedTokenizer,
+  { messages, separate }: Prompt,
+  { want, limit }: PromptCountOptions,
+  remembered?: TextCounts,
+): Counting<PromptCount> {
+  const { tokensPerByte = Number.POSITIVE_INFINITY } = counter.sizes;
+  /** Tokens that come to those of each text. */
+  let beside = separate === 'pairs' ? special.pair : special.single;
+  let sum = 0;
+  for (const [at, { content }] of messages.entries()) {
+    const text = typeof content === 'string' ? content : '';
+    const isQuery = separate === 'pairs' && at === 0;
+    const room = limit - beside;
+    const isShort = !isQuery && Buffer.byteLength(text) * tokensPerByte + 1 <= room;
+    if (want === 'fit' && isShort) continue;
+    const count = yield* counter.count(text, room, remembered);
+    if (count.kind === 'over') return { kind: 'over', atLeast: count.atLeast + beside, at };
+    if (count.kind === 'unknown') return { kind: 'unknown', reason: 'time' };
+    if (isQuery) beside += count.tokens;
+    else sum += count.tokens + beside;
+    yield;
+  }
+  return want === 'fit' ? { kind: 'within', atMost: limit } : { kind: 'counted', tokens: sum };
 }
 
 interface CountAtOnce {

@@ -1,14 +1,23 @@
 import type { SystemMessages } from '../../core/capability.ts';
 import type { Message, Tool, ToolCall } from '../../core/request.ts';
-import type { Prompt, TokenizerBounds } from '../../core/prompt.ts';
+import type { Prompt, TokenizerBounds, TokenizerProblem } from '../../core/prompt.ts';
 import { type ChatTemplate, compileChatTemplate } from './chat-template.ts';
+import { type SpecialTokens, specialTokensOf } from './special-tokens.ts';
 import { compileTextCounter, countUntil, type TextCounter } from './text-counter.ts';
-import { BrokenTokenizer, FieldFault, readTokenizerFolder, type TokenizerFolder } from './tokenizer-folder.ts';
+import {
+  BrokenTokenizer,
+  type ChatTemplateFile,
+  FieldFault,
+  readTokenizerFolder,
+  type TokenizerFolder,
+} from './tokenizer-folder.ts';
 
 /** A tokenizer that is ready to count. */
 export interface LoadedTokenizer {
   readonly bounds: TokenizerBounds;
-  readonly render: ChatTemplate;
+  /** Without a chat template, it says what is missing. */
+  readonly render: ChatTemplate | { readonly problem: TokenizerProblem };
+  readonly special: SpecialTokens;
   readonly counter: TextCounter;
 }
 
@@ -30,22 +39,25 @@ export function createTokenizerCache(options: { readonly root: string; readonly 
 export async function loadTokenizer(root: string, path: string, now: () => number): Promise<LoadedTokenizer> {
   const folder = await readTokenizerFolder(root, path);
   const counter = compileCounter(folder, `${path}/tokenizer.json`);
-  const render = compileTemplates(folder, now);
+  const special = specialTokensOf(folder.tokenizer.post_processor);
   const { maxTextBytes, tokensPerByte, tokensPerAsciiByte } = counter.sizes;
+  const sizes = { maxTokenBytes: maxTextBytes, tokensPerByte, tokensPerAsciiByte, around: special.single };
+  const { template } = folder;
+  if ('problem' in template) return { render: template, special, counter, bounds: sizes };
+  const render = compileTemplates({ ...folder, template }, now);
   // A template that indents writes more the deeper tools are nested, so their size sets no bound.
-  const indents = [folder.template, folder.toolTemplate].some((template) => template?.source.includes('indent'));
+  const indents = [template, folder.toolTemplate].some((one) => one?.source.includes('indent'));
   const measured = measureTemplate(render, counter);
   if (measured === undefined) {
-    const { file, field } = folder.template;
+    const { file, field } = template;
     throw new BrokenTokenizer({ file, field, message: 'expected a template that renders one message of a user' });
   }
   return {
     render,
+    special,
     counter,
     bounds: {
-      maxTokenBytes: maxTextBytes,
-      tokensPerByte,
-      tokensPerAsciiByte,
+      ...sizes,
       systemMessages: placeSystemMessages(render),
       template: indents ? { base: measured.base, perMessage: measured.perMessage } : measured,
     },
@@ -65,14 +77,17 @@ const specialNames = [
   ...(['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'] as const),
 ];
 
-function compileTemplates(folder: TokenizerFolder, now: () => number): ChatTemplate {
+function compileTemplates(
+  folder: TokenizerFolder & { readonly template: ChatTemplateFile },
+  now: () => number,
+): ChatTemplate {
   const specialTokens = Object.fromEntries(
     specialNames.flatMap((name) => {
       const token = folder.config[name];
       return typeof token === 'string' ? [[name, token]] : [];
     }),
   );
-  const compile = ({ source, file, field }: TokenizerFolder['template']): ChatTemplate => {
+  const compile = ({ source, file, field }: ChatTemplateFile): ChatTemplate => {
     try {
       return compileChatTemplate(source, { specialTokens, now });
     } catch (cause) {

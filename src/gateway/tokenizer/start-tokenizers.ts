@@ -36,8 +36,8 @@ export function startTokenizers(options: TokenizersOptions): Tokenizers {
     thread.pending() >= maxWaiting ? Promise.resolve(undefined) : call().catch(() => undefined);
 
   return {
-    load: async (path) => {
-      const load = (await ifRoom(() => thread.call('load', [path]))) ?? {
+    load: async (path, use) => {
+      const load = (await ifRoom(() => thread.call('load', [path, use]))) ?? {
         kind: 'broken',
         problem: { file: path, field: '', message: 'took too long or too much to load' },
       };

@@ -36,7 +36,9 @@ function write(files: Readonly<Record<string, unknown>>): void {
 
 async function problem(path = 'm'): Promise<unknown> {
   try {
-    await loadTokenizer(root, path, () => 0);
+    const { render } = await loadTokenizer(root, path, () => 0);
+    // Only chats need a template.
+    if (typeof render !== 'function') throw new BrokenTokenizer(render.problem);
     return 'loaded';
   } catch (error) {
     return error instanceof BrokenTokenizer ? error.message : error;

@@ -9,8 +9,14 @@ export interface TokenizerFolder {
   readonly tokenizer: TokenizerFile;
   readonly config: TokenizerConfigFile;
   /** The chat template, and the one for chats with tools if the model has two. */
-  readonly template: { readonly source: string; readonly file: string; readonly field: string };
-  readonly toolTemplate: TokenizerFolder['template'] | undefined;
+  readonly template: ChatTemplateFile | { readonly problem: TokenizerProblem };
+  readonly toolTemplate: ChatTemplateFile | undefined;
+}
+
+export interface ChatTemplateFile {
+  readonly source: string;
+  readonly file: string;
+  readonly field: string;
 }
 
 /** Maximum size of a file of a tokenizer folder, bytes: twice that of the largest public vocabularies. */
@@ -67,7 +73,7 @@ export async function readTokenizerFolder(root: string, path: string): Promise<T
     const template = { source: named, file: configName, field: 'chat_template' };
     return { tokenizer, config, template, toolTemplate: undefined };
   }
-  const found = (name: string): TokenizerFolder['template'] | undefined => {
+  const found = (name: string): ChatTemplateFile | undefined => {
     const index = named?.findIndex((entry) => entry.name === name) ?? -1;
     const source = named?.[index]?.template;
     return source === undefined ? undefined : { source, file: configName, field: `chat_template[${index}].template` };
@@ -76,7 +82,12 @@ export async function readTokenizerFolder(root: string, path: string): Promise<T
   const toolTemplate = found('tool_use');
   if (template === undefined) {
     const message = 'expected a chat template here or in chat_template.jinja beside';
-    throw new BrokenTokenizer({ file: configName, field: 'chat_template', message });
+    return {
+      tokenizer,
+      config,
+      template: { problem: { file: configName, field: 'chat_template', message } },
+      toolTemplate,
+    };
   }
   return { tokenizer, config, template, toolTemplate };
 }
@@ -166,6 +177,8 @@ const tokenizerFile = z.object({
   normalizer: normalizer.nullish(),
   pre_tokenizer: preTokenizer.nullish(),
   model,
+  // Read by `specialTokensOf`.
+  post_processor: z.unknown().optional(),
 });
 export type TokenizerFile = z.output<typeof tokenizerFile>;
 

@@ -29,9 +29,11 @@ export function createFunctions({ root, allowanceMs }: { readonly root: string; 
   }
 
   return {
-    load: async (path: string): Promise<TokenizerLoad> => {
+    load: async (path: string, use: 'chats' | 'texts' = 'chats'): Promise<TokenizerLoad> => {
       try {
-        return { kind: 'loaded', bounds: (await cache.get(path)).bounds };
+        const { bounds, render } = await cache.get(path);
+        if (use === 'chats' && typeof render !== 'function') return { kind: 'broken', problem: render.problem };
+        return { kind: 'loaded', bounds };
       } catch (error) {
         return { kind: 'broken', problem: problemOf(error, path) };
       }
@@ -44,7 +46,8 @@ export function createFunctions({ root, allowanceMs }: { readonly root: string; 
     },
     countText: async (path: string, text: string): Promise<number | undefined> => {
       const tokenizer = await cache.get(path).catch(() => undefined);
-      const count = tokenizer && (await inTurns(tokenizer.counter.count(text, Number.POSITIVE_INFINITY)));
+      if (typeof tokenizer?.render !== 'function') return undefined;
+      const count = await inTurns(tokenizer.counter.count(text, Number.POSITIVE_INFINITY));
       return count?.kind === 'counted' ? count.tokens : undefined;
     },
   };

@@ -9,7 +9,7 @@ import {
   windowMs,
 } from '../../gateway/admission/address-gate.ts';
 import type { DependencyWatch } from '../../core/dependency-cause.ts';
-import type { Snapshot } from '../../core/catalog.ts';
+import { kindOfModel, type Snapshot } from '../../core/catalog.ts';
 import type { Limits } from '../../core/limits.ts';
 import type { ValkeyAddress } from '../../core/valkey-address.ts';
 import { systemClock } from '../../process/clock.ts';
@@ -108,8 +108,10 @@ export function tokenizerLoader(
 ): (snapshot: Snapshot) => Promise<void> {
   const logProblems = createProblemLog(log, 'tokenizer problem');
   return async ({ models }) => {
-    const loads = [...models.values()].map(async ({ id, tokenizer }) => {
-      const load = tokenizer && (await tokenizers.load(tokenizer.path));
+    const loads = [...models.values()].map(async (model) => {
+      const { id, tokenizer } = model;
+      const use = kindOfModel(model) === 'chat' ? 'chats' : 'texts';
+      const load = tokenizer && (await tokenizers.load(tokenizer.path, use));
       return load?.kind === 'broken' ? [{ model: id, ...load.problem }] : [];
     });
     logProblems((await Promise.all(loads)).flat());
