@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts';
-import { readMessages } from './chat-message.ts';
+import { type ChatMessage, readMessages } from './chat-message.ts';
 import { type ChatRequest, readChatRequest } from './chat-request.ts';
 import { completionChunks } from './completion-chunks.ts';
 import { completionMessage } from './completion-message.ts';
@@ -29,14 +29,41 @@ export interface ChatEndpoint {
 /** Opens the way to the client. `compress`: the body goes out as gzip. */
 export type OpenWire = (compress: boolean) => Wire;
 
+/** What one request is answered with, once it is known what the engine has been told. */
+export interface Making {
+  readonly behaviour: Behaviour;
+  readonly contextLength: number;
+  readonly names: { readonly engine: string; readonly model: string };
+  readonly openWire: OpenWire;
+}
+
 /** Answers one chat completion request, or breaks it as told. Resolves when the engine has nothing more to say. */
 export async function answerChat(endpoint: ChatEndpoint, body: JsonObject, openWire: OpenWire): Promise<void> {
+  return answerAsTold(endpoint, body, openWire, {
+    read: () => readMessages(body['messages']),
+    deliver: async (messages, making) => deliver(endpoint, readChatRequest(body, messages, making.behaviour), making),
+  });
+}
+
+/**
+ * Finds out what holds for a request and answers it, or refuses it as a real engine does. `read` gives the texts of the
+ * request, whose last one carries its directives. Both functions may throw a RequestRefusal.
+ */
+export async function answerAsTold(
+  endpoint: ChatEndpoint,
+  body: JsonObject,
+  openWire: OpenWire,
+  how: {
+    readonly read: () => readonly ChatMessage[];
+    readonly deliver: (messages: readonly ChatMessage[], making: Making) => Promise<void>;
+  },
+): Promise<void> {
   const names = { engine: endpoint.name, model: stringOr(body['model'], '') };
   let behaviour: Behaviour = endpoint.orders.standing();
   const refuse = async (error: EngineError): Promise<void> =>
     replyError(openWire, error, { behaviour, identity: endpoint.identity });
   try {
-    const messages = readMessages(body['messages']);
+    const messages = how.read();
     const model = endpoint.models.find((one) => one.id === names.model);
     behaviour = { ...model?.behaviour, ...endpoint.orders.takeFor(messages, body['demo']) };
     if (behaviour.status !== undefined) {
@@ -50,27 +77,19 @@ export async function answerChat(endpoint: ChatEndpoint, body: JsonObject, openW
         param: 'model',
       });
     }
-    const request = readChatRequest(body, messages, behaviour);
     const contextLength = behaviour.contextLength ?? model?.maxModelLen ?? 131_072;
-    await deliver(endpoint, request, { behaviour, contextLength, names, openWire });
+    await how.deliver(messages, { behaviour, contextLength, names, openWire });
   } catch (error) {
-    if (error instanceof RequestRefusal) await refuse(error);
-    else if (error instanceof DirectiveError) {
+    if (error instanceof RequestRefusal) {
+      if (error.body !== undefined) behaviour = { ...behaviour, errorJson: behaviour.errorJson ?? error.body };
+      await refuse(error);
+    } else if (error instanceof DirectiveError) {
       await refuse({ status: 400, message: error.message, type: 'demo_directive_error', param: 'messages' });
     } else throw error;
   }
 }
 
-async function deliver(
-  endpoint: ChatEndpoint,
-  request: ChatRequest,
-  making: {
-    readonly behaviour: Behaviour;
-    readonly contextLength: number;
-    readonly names: { readonly engine: string; readonly model: string };
-    readonly openWire: OpenWire;
-  },
-): Promise<void> {
+async function deliver(endpoint: ChatEndpoint, request: ChatRequest, making: Making): Promise<void> {
   const { behaviour, names } = making;
   const { identity, memory } = endpoint;
   serial += 1;

@@ -186,6 +186,51 @@ export const directiveGroups = {
       'How the fragments of tool calls are bent; several apply in the order given.',
     ),
   },
+  'Embeddings and rerank': {
+    dimensions: integer({ min: 1, max: 65_536 }, 'Length of a vector; 64 unless told.'),
+    askedDimensions: choice(
+      ['shorten', 'refuse', 'ignore'],
+      "What the request's `dimensions` does. `shorten`, unless told: that many values, normalised anew. `refuse`: vLLM's 400 for models that were not trained for it.",
+    ),
+    vectorForm: choice(
+      ['asked', 'float', 'base64'],
+      'Form of the vectors. `asked`, unless told: as `encoding_format` says. Else this one, whatever was asked.',
+    ),
+    vectorDefect: choices(
+      [
+        ...(['null', 'one-null', 'nan', 'infinity', 'zero', 'one-zero', 'short', 'one-short'] as const),
+        ...(['missing', 'extra', 'none', 'reversed', 'duplicate-index', 'index-absent', 'index-beyond'] as const),
+      ],
+      'What is wrong with vectors. `null`: null in every place of each; `one-…`: of the last one only. `missing`, `extra`: one vector less, or one more. `reversed`: in reverse order with the right `index`, which is no fault. `duplicate-index`: the last one has the index of the first. `index-absent`: none, in the order of the inputs.',
+    ),
+    pooling: choice(
+      ['mean', 'cls', 'last'],
+      'What a vector is made of: all words, unless told, the first, or the last one.',
+    ),
+    vectorModel: text('Vectors of another model under the same name: unrelated to those of any other text here.'),
+    vectorNoise: integer(
+      { min: 0, max: 1000 },
+      "Noise in thousandths of the vector's length, as quantisation adds it.",
+    ),
+    vectorScale: integer({ min: 1, max: 1_000_000 }, 'Length of a vector, in place of 1.'),
+    maxInputs: integer({ min: 1, max: 1_000_000 }, 'Inputs or documents of one request; more are refused.'),
+    tooManyInputs: choice(
+      ['413', '422', '500'],
+      "Status for too many. `413`, unless told, and `422` with TEI's text; `500` with that of an engine that fails.",
+    ),
+    maxInputTokens: integer(
+      { min: 1, max: 2_000_000_000 },
+      "Physical batch in tokens; a longer input gets llama-server's 500.",
+    ),
+    scores: choice(
+      ['unit', 'raw'],
+      "Scores between 0 and 1, or raw ones. Unless told: between 0 and 1, and as `raw_scores` asks in TEI's form.",
+    ),
+    rankDefect: choice(
+      ['missing', 'extra', 'duplicate-index', 'index-beyond', 'null', 'nan', 'text', 'none', 'unsorted'],
+      'What is wrong with ranks: one less, one more, an index twice, one that no document has, a score that is null, NaN or a string, no results. `unsorted`: in the order of the documents, which is no fault.',
+    ),
+  },
   Framing: {
     lineEnding: choice(['lf', 'crlf', 'cr'], 'Line ending of the event stream.'),
     dataSpace: flag('`false`: `data:` without the space.'),
@@ -223,6 +268,7 @@ export const directives = {
   ...directiveGroups['How it ends'],
   ...Usage,
   ...directiveGroups['Tool calls'],
+  ...directiveGroups['Embeddings and rerank'],
   ...Framing,
   ...Scope,
 };

@@ -4,6 +4,7 @@ import type { BehaviourInput } from './behaviour.ts';
 import { answerChat, type ChatEndpoint, type OpenWire, replyError } from './chat-endpoint.ts';
 import { type EngineModelInput, engineModelOf, modelList } from './engine-model.ts';
 import { DirectiveError } from './directive.ts';
+import { answerEmbeddings } from './embedding-endpoint.ts';
 import { errorOfStatus } from './error-reply.ts';
 import { identityOf } from './identity.ts';
 import { isJsonObject, parsedOr } from './json-value.ts';
@@ -12,6 +13,7 @@ import { createOrders, type Orders } from './orders.ts';
 import { createPromptMemory } from './prompt-memory.ts';
 import { readRequestBody } from './request-body.ts';
 import { createWire } from './wire.ts';
+import { answerRerank } from './rerank-endpoint.ts';
 import { createRequestJournal, type JournalEntry, type RecordedRequest } from './request-journal.ts';
 
 export interface ProgrammableEngineOptions {
@@ -41,9 +43,9 @@ export interface ProgrammableEngine {
   readonly name: string;
   /** Texts that only this engine puts into its answers, headers and errors: none may get past a gateway. */
   readonly marks: readonly string[];
-  /** Chat requests in the order of their arrival; the newest 20,000. */
+  /** Requests to a model in the order of their arrival; the newest 20,000. */
   readonly requests: () => readonly RecordedRequest[];
-  /** Chat requests that are being answered. */
+  /** Requests to a model that are being answered. */
   readonly openRequests: () => number;
   /** TCP and Unix connections that are open, idle ones included. */
   readonly openConnections: () => number;
@@ -51,7 +53,7 @@ export interface ProgrammableEngine {
   readonly until: (condition: () => boolean) => Promise<void>;
   /** No pause of an answer ends until the returned function is called. A test that waits for an event in a pause holds it. */
   readonly holdPauses: () => () => void;
-  /** What holds from now on, or with `times` for the next so many chat requests. Throws a DirectiveError. */
+  /** What holds from now on, or with `times` for the next so many requests to a model. Throws a DirectiveError. */
   readonly set: (behaviour: BehaviourInput) => void;
   /** Forgets behaviours, recorded requests and prompts seen. Open requests go on. */
   readonly reset: () => void;
@@ -87,6 +89,7 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
     if (bytes === undefined) return;
     const body = bytes.length === 0 ? undefined : parsedOr(bytes.toString());
     const standing = orders.standing();
+    const answers = answerersByPath.find(([end]) => path.endsWith(end))?.[1];
     const openWire: OpenWire = (compress) => createWire(response, { compress, held: () => held });
     const plainError = async (status: number): Promise<void> =>
       replyError(openWire, errorOfStatus(status, { engine: name, model: '' }), { behaviour: standing, identity });
@@ -102,11 +105,11 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
     } else if (request.method === 'GET' && path.endsWith('/models')) {
       if (standing.modelsStatus === undefined) sendJson(response, 200, modelList(models, identity));
       else await plainError(standing.modelsStatus);
-    } else if (request.method === 'POST' && path.endsWith('/chat/completions')) {
+    } else if (request.method === 'POST' && answers !== undefined) {
       const { headers } = request;
       const entry = journal.add({ method: 'POST', path: request.url ?? path, headers, bodyBytes: bytes.length, body });
       await recorded(entry, response, async () =>
-        isJsonObject(body) ? answerChat(endpoint, body, openWire) : plainError(400),
+        isJsonObject(body) ? answers(endpoint, body, openWire) : plainError(400),
       );
     } else {
       await plainError(404);
@@ -176,6 +179,13 @@ export async function startProgrammableEngine(options: ProgrammableEngineOptions
     throw error;
   }
 }
+
+/** What answers the paths that end like this, whatever they begin with. */
+const answerersByPath = [
+  ['/chat/completions', answerChat],
+  ['/embeddings', answerEmbeddings],
+  ['/rerank', answerRerank],
+] as const;
 
 /** Above any body that a gateway may let through. */
 const maxBodyBytes = 256 * 1024 * 1024;
