@@ -33,7 +33,7 @@ export interface Exchange {
    * rejection frees the memory.
    */
   readonly body: (limitBytes: number, upload?: Upload) => Promise<Uint8Array>;
-  /** Answers at once with a whole body. */
+  /** Answers at once with a whole body. An error with an empty one gets the body of Envoy's own reply with this status. */
   readonly reply: (status: number, headers: Headers, body: string) => void;
   /** Starts an answer whose body follows in pieces. */
   readonly start: (status: number, headers: Headers) => void;

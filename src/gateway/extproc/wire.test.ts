@@ -232,7 +232,8 @@ describe('writing what Envoy reads', () => {
             status: { code: status },
             headers: expectedHeaders(entries),
             ...(text === '' ? {} : { body: base64(text) }),
-            details: 'weir',
+            // Envoy writes the body of an error without one.
+            ...(text === '' && status >= 400 ? {} : { details: 'weir' }),
           },
         });
       }),

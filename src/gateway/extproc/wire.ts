@@ -174,7 +174,10 @@ export function writeBody(text: string, endOfStream: boolean): Buffer {
  */
 const ownDetails = 'weir';
 
-/** Encodes a whole answer in one message. */
+/**
+ * Encodes a whole answer in one message. An error without a body has no details: Envoy gives it the body that its own reply with this
+ * status has.
+ */
 export function writeReply(status: number, headers: Headers, body: string): Buffer {
   const writer = new protobuf.BufferWriter();
   writer.uint32(processingResponse.immediateResponse).fork();
@@ -189,6 +192,7 @@ export function writeReply(status: number, headers: Headers, body: string): Buff
   }
   writer.ldelim();
   if (body !== '') writer.uint32(immediateResponse.body).string(body);
-  writer.uint32(immediateResponse.details).string(ownDetails).ldelim();
+  if (body !== '' || status < 400) writer.uint32(immediateResponse.details).string(ownDetails);
+  writer.ldelim();
   return finish(writer);
 }

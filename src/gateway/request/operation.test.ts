@@ -37,7 +37,7 @@ describe('the operation of a request', () => {
   });
 
   it('is embeddings only while the catalog has a model of that kind', () => {
-    expect(post('/v1/embeddings')).toEqual(post('/v1/anything'));
+    expect(post('/v1/embeddings')).toEqual(['unserved', 'embeddings']);
     const withEmbedding = { ...off, snapshots: { current: () => snapshotOf('chat', 'embedding') } };
     expect(post('/v1/embeddings', withEmbedding)).toEqual(['answer', 'embeddings']);
     expect(operationOf({ method: 'GET', path: '/v1/embeddings' }, withEmbedding).kind).toBe('unknown');

@@ -25,16 +25,28 @@ import { readModelName } from '../core/model-name.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { notFoundText } from '../routing/plan.ts';
 
+/** `unserved`: a path that has a meaning only while the catalog has a model of its kind. */
+type Kind =
+  | 'answer'
+  | 'count-tokens'
+  | 'key'
+  | 'model'
+  | 'models'
+  | 'models-preflight'
+  | 'health'
+  | 'unserved'
+  | 'unknown';
+
 /** The operation that a request names by its method and path (docs/reference/api.md §4). A query is ignored. */
 export interface Operation {
-  readonly kind: 'answer' | 'count-tokens' | 'key' | 'model' | 'models' | 'models-preflight' | 'health' | 'unknown';
+  readonly kind: Kind;
   /** The format of its answer, and of its error. */
   readonly dialect: Dialect;
 }
 
 const surfaceAt: ReadonlyMap<string, Surface> = new Map(surfaces.map((surface) => [answerPaths[surface], surface]));
 
-const kinds: ReadonlyMap<string, Operation['kind']> = new Map([
+const kinds: ReadonlyMap<string, Kind> = new Map([
   ['GET /v1/models', 'models'],
   ['HEAD /v1/models', 'models'],
   ['OPTIONS /v1/models', 'models-preflight'],
@@ -45,7 +57,7 @@ const kinds: ReadonlyMap<string, Operation['kind']> = new Map([
 /** Stands for every path of a model. */
 const anyModel = '/v1/models/{id}';
 
-const furtherKinds: ReadonlyMap<string, Operation['kind']> = new Map([
+const furtherKinds: ReadonlyMap<string, Kind> = new Map([
   [`POST ${furtherPaths.countTokens}`, 'count-tokens'],
   [`GET ${furtherPaths.key}`, 'key'],
   [`HEAD ${furtherPaths.key}`, 'key'],
@@ -62,6 +74,7 @@ export function operationOf(
   const [pathname = ''] = path.split('?', 1);
   const surface = method === 'POST' ? surfaceAt.get(pathname) : undefined;
   if (surface !== undefined && isServed(surface, served)) return { kind: 'answer', dialect: dialects[surface] };
+  if (surface !== undefined && byKind.has(surface)) return { kind: 'unserved', dialect: dialects[surface] };
   // Clients of this format also request paths below it, such as `/v1/messages/count_tokens`.
   const isMessages = /^\/v1\/messages(?:\/|$)/.test(pathname);
   const further = hasFurtherPaths(served) ? furtherKinds : undefined;
@@ -114,7 +127,7 @@ export interface OtherServices extends AuthenticateOptions, ServedApi, ModelList
   readonly showCredential: (credential: Credential, now: number) => { readonly balance: string };
 }
 
-/** Answers everything that needs no slot. Rejects with `not_found` when there is nothing at the path. */
+/** Answers everything that needs no slot. Rejects with `not_found` when there is nothing at the path, in the service's own words. */
 export async function replyOther(
   exchange: Exchange,
   kind: Exclude<Operation['kind'], 'answer' | 'count-tokens'>,
@@ -144,6 +157,10 @@ export async function replyOther(
       return;
     case 'health':
       exchange.reply(200, json, '{"status":"ok"}');
+      return;
+    case 'unserved':
+      // Envoy answers what is at no path, so it writes this answer, too.
+      exchange.reply(404, [], '');
       return;
     case 'unknown':
       throw new Failure(

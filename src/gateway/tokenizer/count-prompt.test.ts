@@ -251,7 +251,7 @@ describe('texts that are prompts of their own', () => {
   it.each(names)('are counted without a template, with the tokens that %s adds around each', (name) => {
     const tokenizer = tokenizerOf(name);
     const { single, pair } = tokenizer.special;
-    expect({ chatml: [0, 0], llama: [1, 1], mistral: [0, 0] }[name]).toEqual([single, pair]);
+    expect({ chatml: [0, 0], llama: [1, 0], mistral: [0, 0] }[name]).toEqual([single, pair]);
     const [a, b, c] = ['one', text(7), text(3)];
     const [inA = 0, inB = 0, inC = 0] = [a, b, c].map((each) => tokensOfText(tokenizer, each));
     const counted = (tokens: number): PromptCount => ({ kind: 'counted', tokens });
