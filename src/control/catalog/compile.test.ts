@@ -469,3 +469,74 @@ it('lets go of what is gone', () => {
   const before = [token, backend('vllm-a', withToken), model('a')];
   expect(keepObjects(compile([backend('vllm-a')]).results, before)).toEqual([backend('vllm-a')]);
 });
+
+describe('models of a kind', () => {
+  const kinds = {
+    chat: {},
+    embedding: { kind: 'Embedding', embedding: { dimensions: 1024 }, pricing: { prompt: '0.00000002' } },
+    rerank: { kind: 'Rerank', pricing: { prompt: '0.00000002' } },
+  } as const;
+
+  test('are compiled with their facts, and cost nothing for output', () => {
+    const { snapshot, problems } = compile([
+      backend('vllm-a'),
+      model('m'),
+      model('e', {
+        id: 'org/embed',
+        ...kinds.embedding,
+        embedding: { dimensions: 1024, shorterDimensions: [512, 256, 512], maxInputs: 8, minSimilarity: '0.99' },
+      }),
+    ]);
+    expect(problems).toEqual([]);
+    expect(snapshot.models.get('qwen/qwen3-8b')).toMatchObject({ kind: undefined, embedding: undefined });
+    expect(snapshot.models.get('org/embed')).toMatchObject({
+      kind: 'embedding',
+      embedding: {
+        dimensions: 1024,
+        shorterDimensions: [256, 512],
+        maxInputs: 8,
+        minSimilarity: 0.99,
+        tokenIds: false,
+      },
+      prices: { prompt: 20_000n, completion: 0n, inputCacheRead: 20_000n },
+    });
+  });
+
+  test.each([
+    ['chat', 'tei', 'serves chat'],
+    ['chat', 'infinity', 'serves chat'],
+    ['embedding', 'tgi', 'makes embeddings'],
+    ['embedding', 'deepseek', 'makes embeddings'],
+    ['rerank', 'ollama', 'orders documents'],
+    ['rerank', 'tgi', 'orders documents'],
+  ] as const)('need an engine that can do it: %s on %s', (kind, engine, what) => {
+    const { snapshot, problems } = compile([backend('vllm-a', { engine }), model('m', kinds[kind])]);
+    expect(snapshot.models.size).toBe(0);
+    expect(problems).toEqual([
+      {
+        where: 'Model/m',
+        field: 'spec.routes[0].backend',
+        message: `expected a Backend whose engine ${what}, "vllm-a" is ${engine}`,
+      },
+    ]);
+  });
+
+  test.each([
+    ['llamacpp', { shorterDimensions: [8] }, 'shortens vectors'],
+    ['ollama', { tokenIds: true }, 'takes token ids'],
+  ] as const)('need an engine that can do what callers may ask for: %s, %j', (engine, more, what) => {
+    const embedding = { dimensions: 1024, ...more };
+    const { problems } = compile([backend('vllm-a', { engine }), model('m', { ...kinds.embedding, embedding })]);
+    expect(problems.map(({ message }) => message)).toEqual([
+      `expected a Backend whose engine ${what}, "vllm-a" is ${engine}`,
+    ]);
+  });
+
+  test.each(['vllm', 'sglang', 'llamacpp', 'tei', 'infinity', 'openai', 'together'] as const)(
+    'are served by %s',
+    (engine) => {
+      const { problems } = compile([backend('vllm-a', { engine }), model('m', kinds.embedding)]);
+      expect(problems).toEqual([]);
+    },
+  );
+});

@@ -50,6 +50,29 @@ describe('the model list', () => {
     });
   });
 
+  it('names the kind of a model that is none of chat, and the lengths of its vectors', () => {
+    const kinds = compile([
+      backend('vllm-a'),
+      model('a', {
+        id: 'a/a',
+        kind: 'Embedding',
+        embedding: { dimensions: 1024, shorterDimensions: [256] },
+        pricing: { prompt: '0.00000015' },
+      }),
+      model('b', { id: 'b/b', kind: 'Embedding', embedding: { dimensions: 8 } }),
+      model('m'),
+    ]);
+    const pricing = { ...qwen.pricing, completion: '0', input_cache_read: '0.00000015' };
+    expect(JSON.parse(begin({}, kinds.snapshot).list())).toEqual({
+      object: 'list',
+      data: [
+        { ...qwen, id: 'a/a', kind: 'embedding', dimensions: 1024, shorter_dimensions: [256], pricing },
+        { ...qwen, id: 'b/b', kind: 'embedding', dimensions: 8 },
+        qwen,
+      ],
+    });
+  });
+
   it('names no backend, engine or upstream model', () => {
     expect(begin().list()).not.toMatch(/vllm|Qwen\/|models\.svc|backend|route/);
   });

@@ -438,6 +438,42 @@ const rows: readonly Row[] = [
     'expected only with inputModalities [text, image]',
   ],
   [
+    'a chat model without a price of its output',
+    model('m', { pricing: { prompt: '0.1' } }),
+    'spec.pricing.completion',
+    'expected a price with kind Chat',
+  ],
+  [
+    'an embedding model without its facts',
+    model('m', { kind: 'Embedding' }),
+    'spec.embedding',
+    'expected with kind Embedding',
+  ],
+  [
+    'facts about vectors of a chat model',
+    model('m', { embedding: { dimensions: 3 } }),
+    'spec.embedding',
+    'expected only with kind Embedding',
+  ],
+  [
+    'facts about reranking of an embedding model',
+    model('m', { kind: 'Embedding', embedding: { dimensions: 3 }, rerank: {} }),
+    'spec.rerank',
+    'expected only with kind Rerank',
+  ],
+  [
+    'a shorter length that is not shorter',
+    model('m', { kind: 'Embedding', embedding: { dimensions: 3, shorterDimensions: [2, 3] } }),
+    'spec.embedding.shorterDimensions',
+    'expected lengths below dimensions',
+  ],
+  [
+    'a similarity above 1',
+    model('m', { kind: 'Embedding', embedding: { dimensions: 3, minSimilarity: '1.01' } }),
+    'spec.embedding.minSimilarity',
+    'expected a decimal in quotes from "0" to "1", such as "0.999"',
+  ],
+  [
     'a retirement before it joined',
     model('m', { added: '2026-06-01T00:00:00Z', retireAt: '2026-06-01T02:00:00+02:00' }),
     'spec.retireAt',
