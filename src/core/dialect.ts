@@ -48,6 +48,11 @@ export interface JsonWriter {
   readonly push: (events: readonly RelayedEvent[]) => void;
   /** Writes the whole answer. */
   readonly finish: (bill: Bill) => string;
+  /**
+   * Writes a large answer in place of `finish`, piece by piece: each is made when it is taken, and what it was made of is released.
+   * Undefined: the answer is small. Absent: all answers are.
+   */
+  readonly pieces?: (bill: Bill) => Iterable<string> | undefined;
 }
 
 /** A deployment's options for reading requests. */

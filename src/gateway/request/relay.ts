@@ -13,8 +13,11 @@ import { requestIdHeaders } from './reply.ts';
 export interface Relay {
   /** False: the connection to the caller is full. Push more after the exchange's `onDrain`. */
   readonly push: (events: readonly RelayedEvent[]) => boolean;
-  /** `last`: headers of an answer that has not begun yet, in place of `RelayOptions.early`. */
-  readonly finish: (bill: Bill, last?: Headers) => void;
+  /**
+   * `last`: headers of an answer that has not begun yet, in place of `RelayOptions.early`. Returns a promise for a large answer, which
+   * is sent as fast as its caller takes it.
+   */
+  readonly finish: (bill: Bill, last?: Headers) => void | Promise<void>;
   /**
    * Ends an answer that has begun and cannot be completed, with an error in its client's format
    * (docs/reference/api.md §7.3). `reason`: the error that the caller would get if nothing had been sent yet.
@@ -114,12 +117,39 @@ function jsonSender({ exchange, dialect, identity, request, headers, early = [],
       exchange.write(' ');
     },
     finish: (bill, last = []) => {
+      const pieces = writer.pieces?.(bill);
+      if (pieces !== undefined) {
+        if (!exchange.started()) exchange.start(200, [...typed, ...last]);
+        return sendPieces(exchange, pieces);
+      }
       const text = writer.finish(bill);
       if (exchange.started()) exchange.end(text);
       else exchange.reply(200, [...typed, ...last], text);
+      return undefined;
     },
     fail: (reason) => exchange.end(dialect.writeError(ending('upstream_incomplete', usual, reason))),
   };
+}
+
+/** Sends an answer piece by piece. The next piece is made when there is room for it. Ends early when the caller leaves. */
+async function sendPieces(exchange: Exchange, pieces: Iterable<string>): Promise<void> {
+  for (const piece of pieces) {
+    if (!exchange.write(piece)) await roomIn(exchange);
+    if (exchange.signal.aborted) return;
+  }
+  exchange.end('');
+}
+
+function roomIn({ signal, onDrain }: Exchange): Promise<void> {
+  return new Promise((resolve) => {
+    const go = (): void => {
+      signal.removeEventListener('abort', go);
+      resolve();
+    };
+    signal.addEventListener('abort', go);
+    if (signal.aborted) go();
+    else onDrain(go);
+  });
 }
 
 /** How long a silence towards a caller may last. */

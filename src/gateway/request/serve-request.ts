@@ -66,7 +66,10 @@ export async function serveRequest(planned: PlannedRequest, services: ServeServi
     watch.progress({ kind: 'recorded' });
     // The caller's next request, sent after the last piece of this answer, must find the slot free.
     await admitted.release({ tokens: tokensOf(bill.usage) });
-    if (end.kind === 'completed') relay.finish(bill, costs ? await costHeaders(bill, admitted) : undefined);
+    if (end.kind === 'completed') {
+      const sending = relay.finish(bill, costs ? await costHeaders(bill, admitted) : undefined);
+      if (sending instanceof Promise) await sending;
+    }
     reason = failure;
     if (reason !== undefined && !wasBegun && !wasLost) throw reason;
   } finally {

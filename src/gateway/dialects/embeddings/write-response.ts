@@ -7,21 +7,38 @@ export function createStreamWriter(): StreamWriter {
   throw new Failure('internal', 'Embeddings are not streamed.');
 }
 
+/** An answer of so many characters is written in pieces of this size. */
+const pieceLength = 128 * 1024;
+
 /** Assembles vectors into one list of embeddings, in the order of the inputs, whatever the order in which they come. */
 export function createJsonWriter({ id, model }: AnswerIdentity): JsonWriter {
   const vectors: string[] = [];
+  let length = 0;
+
+  function* write(bill: Bill): Generator<string> {
+    let piece = `{"object":"list","id":${JSON.stringify(id)},"data":[`;
+    for (const [index, vector] of vectors.entries()) {
+      piece += `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":${vector}}`;
+      if (piece.length < pieceLength) continue;
+      yield piece;
+      vectors.fill('', 0, index + 1);
+      piece = '';
+    }
+    yield `${piece}],"model":${JSON.stringify(model)},"usage":${writeUsage(bill)}}`;
+  }
+
   return {
     push: (events) => {
       for (const event of events) {
         if (event.type !== 'vectors') continue;
-        for (const [at, vector] of event.vectors.entries()) vectors[event.first + at] = vector;
+        for (const [at, vector] of event.vectors.entries()) {
+          vectors[event.first + at] = vector;
+          length += vector.length;
+        }
       }
     },
-    finish: (bill) => {
-      const data = vectors.map((vector, index) => `{"object":"embedding","index":${index},"embedding":${vector}}`);
-      const head = `{"object":"list","id":${JSON.stringify(id)},"data":[`;
-      return `${head}${data.join(',')}],"model":${JSON.stringify(model)},"usage":${writeUsage(bill)}}`;
-    },
+    finish: (bill) => [...write(bill)].join(''),
+    pieces: (bill) => (length > pieceLength ? write(bill) : undefined),
   };
 }
 

@@ -18,8 +18,9 @@ const zero = 0x30;
 const nine = 0x39;
 const dot = 0x2e;
 const comma = 0x2c;
+const plus = 0x2b;
+const lowerE = 0x65;
 
-const isDigit = (code: number): boolean => code >= zero && code <= nine;
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
 /** The state of a scan over the numbers of a list. */
@@ -100,41 +101,36 @@ function skipBlanks(scan: NumberScan): void {
 function scanNumber(scan: NumberScan): string | undefined {
   const { text } = scan;
   const from = scan.at;
-  let at = from;
-  let isZero = true;
-  const digits = (): number => {
-    const first = at;
-    for (let code = text.charCodeAt(at); isDigit(code); code = text.charCodeAt(at)) {
-      if (code !== zero) isZero = false;
-      at += 1;
-    }
-    return at - first;
-  };
-  if (text.charCodeAt(at) === minus) at += 1;
-  const leading = text.charCodeAt(at);
-  const whole = digits();
-  if (whole === 0 || (whole > 1 && leading === zero)) return defectAt(text, from);
+  const whole = text.charCodeAt(from) === minus ? from + 1 : from;
+  let at = passDigits(text, whole);
+  if (at === whole || (at > whole + 1 && text.charCodeAt(whole) === zero)) return defectAt(text, from);
   if (text.charCodeAt(at) === dot) {
-    at += 1;
-    if (digits() === 0) return defectAt(text, from);
+    const fraction = at + 1;
+    at = passDigits(text, fraction);
+    if (at === fraction) return defectAt(text, from);
   }
-  const hasExponent = (text.charCodeAt(at) | 0x20) === 0x65;
-  const mantissaIsZero = isZero;
-  if (hasExponent) {
-    at += 1;
-    const sign = text.charCodeAt(at);
-    if (sign === minus || sign === 0x2b) at += 1;
-    if (digits() === 0) return defectAt(text, from);
-  }
-  scan.at = at;
-  if (!hasExponent && at - from <= plainLength) {
-    if (!mantissaIsZero) scan.hasValue = true;
+  if ((text.charCodeAt(at) | 0x20) !== lowerE && at - from <= plainLength) {
+    scan.at = at;
+    if (!scan.hasValue) scan.hasValue = /[1-9]/.test(text.slice(from, at));
     return undefined;
   }
+  if ((text.charCodeAt(at) | 0x20) === lowerE) {
+    const sign = text.charCodeAt(at + 1);
+    const exponent = sign === minus || sign === plus ? at + 2 : at + 1;
+    at = passDigits(text, exponent);
+    if (at === exponent) return defectAt(text, from);
+  }
+  scan.at = at;
   const value = Math.fround(Number(text.slice(from, at)));
   if (!Number.isFinite(value)) return 'a value that is no finite number';
   if (value !== 0) scan.hasValue = true;
   return undefined;
+}
+
+function passDigits(text: string, from: number): number {
+  let at = from;
+  for (let code = text.charCodeAt(at); code >= zero && code <= nine; code = text.charCodeAt(at)) at += 1;
+  return at;
 }
 
 /** What stands in place of a number. */
