@@ -125,7 +125,8 @@ export const reasoningModes = ['None', 'Optional', 'Always'] as const;
 export const cacheSharings = ['Workspace', 'All'] as const;
 
 /** What a model makes: answers, vectors of texts, or an order of documents. */
-export type ModelKind = 'chat' | 'embedding' | 'rerank';
+export const modelKinds = ['chat', 'embedding', 'rerank'] as const;
+export type ModelKind = (typeof modelKinds)[number];
 
 /** The vectors of a model. */
 export interface EmbeddingFacts {

@@ -25,6 +25,8 @@ const model = (changes: Partial<LiveModel> = {}): LiveModel => ({
     listed: true,
     conditions: [],
     owned_by: 'a',
+    kind: 'chat',
+    dimensions: null,
     context_length: 4096,
     input_modalities: ['text'],
   },

@@ -38,6 +38,7 @@ export function ModelFacts({ of: model }: { readonly of: ModelObject }) {
       <Facts
         facts={[
           ...(model.aliases.length === 0 ? [] : [{ name: 'Also called', value: model.aliases.join(', ') }]),
+          ...kindOf(model),
           ...prices(model),
           {
             name: 'Context',
@@ -57,6 +58,20 @@ export function ModelFacts({ of: model }: { readonly of: ModelObject }) {
 /** A figure that has a value only after some requests. */
 const measured = (value: number | null, format: (value: number) => string): string =>
   value === null ? 'too few requests yet' : format(value);
+
+/** What a model makes, if it does not answer in words. */
+function kindOf({ kind, dimensions }: ModelObject): readonly Fact[] {
+  switch (kind) {
+    case 'chat':
+      return [];
+    case 'embedding':
+      return [
+        { name: 'Makes', value: `embeddings of ${dimensions === null ? unknown : formatCount(dimensions)} numbers` },
+      ];
+    case 'rerank':
+      return [{ name: 'Makes', value: 'an order of documents' }];
+  }
+}
 
 /** USD per million tokens. A model without a route has no prices. */
 function prices({ pricing }: ModelObject): readonly Fact[] {

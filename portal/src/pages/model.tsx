@@ -58,7 +58,7 @@ export function ModelPage({ id }: { readonly id: string }) {
           )}
           {model !== undefined && (
             <Card title="How to call it">
-              <CallExamples model={model.id} />
+              <CallExamples model={model} />
             </Card>
           )}
         </div>

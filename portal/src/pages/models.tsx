@@ -161,7 +161,7 @@ const ModelCard = memo(function ModelCard({ model }: { readonly model: ModelObje
         </Details>
       )}
       <Details title={`How to call ${model.id}`}>
-        <CallExamples model={model.id} />
+        <CallExamples model={model} />
       </Details>
     </article>
   );

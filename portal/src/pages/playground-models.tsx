@@ -18,7 +18,7 @@ export function useChosenModels(): ChosenModels {
   const models = useModels();
   const [{ model: wanted, with: other }] = useAddress();
   const data = models.data?.data ?? [];
-  const ids = data.filter(({ listed }) => listed).map(({ id }) => id);
+  const ids = data.filter(({ listed, kind }) => listed && kind === 'chat').map(({ id }) => id);
   // The selected model stays selected when it leaves the list: a question must not go to another model, at another price.
   const [usual, setUsual] = useState<string>();
   if (usual === undefined && ids[0] !== undefined) setUsual(ids[0]);

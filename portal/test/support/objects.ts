@@ -83,6 +83,7 @@ export function memberObject(given: Partial<MemberObject> = {}): MemberObject {
 export function modelObject(given: Partial<ModelObject> = {}): ModelObject {
   return {
     ...{ id: 'qwen/qwen3-8b', aliases: [], listed: true, state: 'available', reason: null, conditions: [] },
+    ...({ kind: 'chat', dimensions: null } as const),
     ...{ owned_by: null, context_length: 32_768, input_modalities: ['text'], reasoning: null },
     ...{ parameters: ['temperature', 'stop'], tools: true, routes: null },
     pricing: { prompt: '0.0000001', completion: '0.0000004', input_cache_read: '0.00000001' },

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { endpointFaults } from '../../core/observed-catalog.ts';
-import { modalities, reasoningModes } from '../../core/catalog.ts';
+import { modalities, modelKinds, reasoningModes } from '../../core/catalog.ts';
 import { parameterNames } from '../../core/parameters.ts';
 
 const count = z.number().int().min(0);
@@ -87,6 +87,11 @@ export const liveModelSchema = z
       description: 'Accepted, Servable, Priced, Listed, Retiring: the first that is not as it should be says why',
     }),
     owned_by: z.string().nullable(),
+    kind: z
+      .enum(modelKinds)
+      .default('chat')
+      .meta({ description: 'what it makes: answers, vectors of texts, or an order' }),
+    dimensions: count.nullable().default(null).meta({ description: 'length of its vectors; null: it makes none' }),
     context_length: count.nullable(),
     input_modalities: z.array(z.enum(modalities)),
     reasoning: z.object({ mode: z.enum(reasoningModes), efforts: z.array(z.string()) }).nullable(),

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { modelIdOf } from '../core/raw-object.ts';
 import type { Capabilities } from '../../core/capability.ts';
-import type { KubeObject, Model, Route } from '../../core/catalog.ts';
+import { kindOfModel, type KubeObject, type Model, type Route } from '../../core/catalog.ts';
 import { type LiveBackend, type LiveModel, type LiveRoute, maxNamedEndpoints } from '../core/live-catalog.ts';
 import { formatUsd } from '../../core/money.ts';
 import { parameterNames } from '../../core/parameters.ts';
@@ -94,6 +94,8 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
     listed: status?.listed ?? false,
     conditions: [...ownConditions(object, view, options.now())],
     owned_by: model?.ownedBy ?? null,
+    kind: kindOfModel(model ?? {}),
+    dimensions: model?.embedding?.dimensions ?? null,
     context_length: model?.contextLength ?? null,
     input_modalities: [...(model?.inputModalities ?? [])],
     reasoning: model === undefined ? null : { ...model.reasoning, efforts: [...model.reasoning.efforts] },

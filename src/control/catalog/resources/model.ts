@@ -50,7 +50,7 @@ const price = shaped(
 );
 
 /** Kinds of models, as manifests name them. */
-export const modelKinds = ['Chat', 'Embedding', 'Rerank'] as const;
+const kinds = ['Chat', 'Embedding', 'Rerank'] as const;
 
 const dimension = z.int().min(1).max(65_536);
 
@@ -223,7 +223,7 @@ const modelFields = z.strictObject({
       'Other names that requests may use for the model, at most 16, lowercase. An alias that is the id of another Model, or an alias of an older one, does not count. Aliases are not listed; answers and bills have the id. Default: none.',
     example: ['gpt-4o', 'old-org/old-name'],
   }),
-  kind: z.enum(modelKinds).default('Chat').meta({
+  kind: z.enum(kinds).default('Chat').meta({
     description: 'What the model makes: answers, vectors of texts, or an order of documents. Default Chat.',
     example: 'Chat',
   }),
