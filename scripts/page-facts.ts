@@ -112,6 +112,8 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
 
   'body.size': from('gateway/admission/uploads.ts', 'maxBodyBytes', mebi),
   'body.values': from('gateway/request/prepare.ts', 'maxDepth: Infinity, maxValues'),
+  'embeddings.inputs': from('gateway/dialects/embeddings/read-request.ts', 'maxInputs'),
+  'embeddings.side-by-side': from('gateway/request/call-pieces.ts', 'maxSideBySide'),
   'body.silence': from('gateway/admission/uploads.ts', 'stalledTicks'),
   'body.pace': from('gateway/admission/uploads.ts', 'minBytes', kibi),
   'body.pace-window': from('gateway/admission/uploads.ts', 'paceTicks'),

@@ -57,7 +57,7 @@ const responses: Dialect = {
   writeError: writeResponsesError,
 };
 
-/** Embeddings: `POST /v1/embeddings`, while the catalog has an embedding model (docs/embeddings.md). Errors are those of chat. */
+/** Embeddings: `POST /v1/embeddings`, while the catalog has an embedding model (docs/reference/api.md §4.6). Errors are those of chat. */
 const embeddings: Dialect = {
   surface: 'embeddings',
   idPrefixes: { request: 'embd-', toolCall: 'call_' },

@@ -72,7 +72,7 @@ export function callPieces(call: TaskCall, services: ModelServices): Dispatch {
 }
 
 /** Divides the inputs of a task, or its documents, into pieces that every route of a plan takes. All but the last one are equal. */
-export function piecesOf(task: Task, { model, routes, leftOut = [] }: Plan): readonly Piece[] {
+function piecesOf(task: Task, { model, routes, leftOut = [] }: Plan): readonly Piece[] {
   const { count: total } = wholeOf(task);
   const size = Math.min(...[...routes, ...leftOut].map(({ route }) => maxOfPiece(task, model, route)));
   if (total <= size) return [wholeOf(task)];

@@ -38,7 +38,7 @@ const embeddingsBody = z.object({
 });
 
 /** Most inputs of a request: the limit of the public wire format. */
-export const maxInputs = 2048;
+const maxInputs = 2048;
 
 /** The largest id that a vocabulary can have. */
 const maxTokenId = 2 ** 31 - 1;

@@ -33,4 +33,4 @@ function writeEmbeddings(inputs: readonly Message[], task: EmbeddingTask, target
 }
 
 /** The text of an input. Inputs have no other parts. */
-export const textOf = ({ content }: Message): string => (typeof content === 'string' ? content : '');
+const textOf = ({ content }: Message): string => (typeof content === 'string' ? content : '');
