@@ -11,10 +11,12 @@ import {
   fullBackendSpec,
   fullCreditSpec,
   fullIdentitySpec,
+  embeddingModelSpec,
   fullModelSpec,
   fullWorkspaceSpec,
   listBackendSpec,
   poolBackendSpec,
+  rerankModelSpec,
   serviceBackendSpec,
 } from './support/full-specs.ts';
 import { kubectl, type KubectlEnd } from './support/kubectl.ts';
@@ -23,7 +25,7 @@ import { places } from './support/tricky-values.ts';
 
 const fullSpecs = new Map<string, unknown>([
   ['Backend', { ...fullBackendSpec, ...listBackendSpec, ...poolBackendSpec, ...serviceBackendSpec }],
-  ['Model', fullModelSpec],
+  ['Model', { ...embeddingModelSpec, ...rerankModelSpec, ...fullModelSpec }],
   ['Workspace', fullWorkspaceSpec],
   ['ApiKey', fullApiKeySpec],
   ['Credit', fullCreditSpec],

@@ -10,9 +10,11 @@ import { modelSpec } from '../../src/control/catalog/resources/model.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import {
   fullBackendSpec,
+  embeddingModelSpec,
   fullModelSpec,
   listBackendSpec,
   poolBackendSpec,
+  rerankModelSpec,
   serviceBackendSpec,
 } from './support/full-specs.ts';
 import { kubeRequest } from './support/request.ts';
@@ -41,7 +43,13 @@ const kinds: readonly Kind[] = [
     specs: [goodBackendSpec, fullBackendSpec],
     further: [listBackendSpec, serviceBackendSpec, poolBackendSpec],
   },
-  { kind: 'Model', plural: 'models', schema: modelSpec, specs: [goodModelSpec, fullModelSpec], further: [] },
+  {
+    kind: 'Model',
+    plural: 'models',
+    schema: modelSpec,
+    specs: [goodModelSpec, fullModelSpec, embeddingModelSpec, rerankModelSpec],
+    further: [],
+  },
 ];
 
 type Validation =

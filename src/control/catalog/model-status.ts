@@ -1,5 +1,5 @@
 import { causeText } from '../../core/cause.ts';
-import { isProvider, isStandby, type KubeObject, type Model, type Route } from '../../core/catalog.ts';
+import { isProvider, isStandby, kindOfModel, type KubeObject, type Model, type Route } from '../../core/catalog.ts';
 import { engines } from '../../gateway/engines/engines.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { ObservedCatalog } from '../../core/observed-catalog.ts';
@@ -81,8 +81,10 @@ function accepted({ result, model, backends }: ModelFacts): ModelStatement {
 }
 
 /** Names the routes whose engines share their prefix cache among all workspaces, although the model forbids it. Empty: none. */
-function undividedText({ cacheSharing, routes }: Model, backends: ModelFacts['backends']): string {
-  if (cacheSharing === 'All') return '';
+function undividedText(model: Model, backends: ModelFacts['backends']): string {
+  const { cacheSharing, routes } = model;
+  // Encoders have no prefix cache.
+  if (cacheSharing === 'All' || kindOfModel(model) !== 'chat') return '';
   const undivided = routes.filter(({ backend }) => engines[backend.engine].cacheSalt !== true && !isProvider(backend));
   if (undivided.length === 0) return '';
   const names = undivided.map(

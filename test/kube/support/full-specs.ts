@@ -77,6 +77,26 @@ export const fullModelSpec = {
   ],
 };
 
+const { pricing: _, ...ofAnyKind } = goodModelSpec;
+
+/** Models of the other kinds. */
+export const embeddingModelSpec = {
+  ...ofAnyKind,
+  kind: 'Embedding',
+  pricing: { prompt: '0.00000015' },
+  embedding: {
+    ...{ dimensions: 1024, shorterDimensions: [256, 512], maxInputs: 32 },
+    ...{ minSimilarity: '0.99', tokenIds: true },
+  },
+};
+
+export const rerankModelSpec = {
+  ...ofAnyKind,
+  kind: 'Rerank',
+  pricing: { prompt: '0.00000015', completion: '0' },
+  rerank: { maxDocuments: 32 },
+};
+
 export const fullWorkspaceSpec = {
   maxInFlight: 64,
   status: 'Active',
