@@ -453,6 +453,47 @@ describe('more inputs than an engine takes', () => {
   });
 });
 
+describe('a large answer', () => {
+  const dimensions = 20_000;
+  const inputs = ['1', '2', '3', '4'];
+  const vector = (first: number) => [first, ...Array.from({ length: dimensions - 1 }, (_, at) => at / 7)];
+  async function sendLarge() {
+    const run = start(embeddingModel({ dimensions }));
+    const exchange = send(run, { input: inputs });
+    const engine = await run.upstream.called(0);
+    exchange.fill();
+    engine.answer(json, listOf(inputs.map((text) => vector(Number(text)))));
+    await settle();
+    return { run, exchange };
+  }
+
+  it('is sent as fast as its caller takes it', async () => {
+    const { run, exchange } = await sendLarge();
+    const sent: number[] = [];
+    for (let turn = 0; turn < inputs.length; turn += 1) {
+      sent.push(exchange.text().length);
+      exchange.drain();
+      exchange.fill();
+      await settle();
+    }
+    exchange.drain();
+    await exchange.answered;
+    expect(sent.every((length, at) => at === 0 || length > (sent[at - 1] ?? 0))).toBe(true);
+    expect(sent[0]).toBeLessThan(exchange.text().length / 3);
+    const { data } = bodyOf(exchange) as { data: readonly { embedding: readonly number[] }[] };
+    expect(data.map(({ embedding }) => embedding)).toEqual(inputs.map((text) => vector(Number(text))));
+    expect([exchange.beginnings(), exchange.endings()]).toEqual([1, 1]);
+    await expectClean(run, 1);
+  });
+
+  it('ends when its caller leaves, and is billed', async () => {
+    const { run, exchange } = await sendLarge();
+    exchange.leave();
+    await expectClean(run, 1);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'completed', usage: { promptTokens: 5 } }]);
+  });
+});
+
 it('a key without permission for the model cannot use it', async () => {
   const run = start(embeddingModel(), { credential: credentialOf({ key: { models: ['demo/tiny'] } }) });
   const exchange = send(run, { input: 'x' });

@@ -140,7 +140,8 @@ async function sendPieces(exchange: Exchange, pieces: Iterable<string>): Promise
   exchange.end('');
 }
 
-function roomIn({ signal, onDrain }: Exchange): Promise<void> {
+function roomIn(exchange: Exchange): Promise<void> {
+  const { signal } = exchange;
   return new Promise((resolve) => {
     const go = (): void => {
       signal.removeEventListener('abort', go);
@@ -148,7 +149,7 @@ function roomIn({ signal, onDrain }: Exchange): Promise<void> {
     };
     signal.addEventListener('abort', go);
     if (signal.aborted) go();
-    else onDrain(go);
+    else exchange.onDrain(go);
   });
 }
 
