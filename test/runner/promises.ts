@@ -38,7 +38,7 @@ export const sectionsOfContract: Readonly<Record<string, Files>> = {
   '4.3': envoy('messages-client', 'web-search-off'),
   '4.4': envoy('further-paths'),
   '4.5': envoy('further-paths'),
-  '4.6': ['test/envoy/embeddings.test.ts'],
+  '4.6': envoy('embeddings'),
   '5': envoy('limits', 'key-details'),
   '6': envoy('chat', 'messages-client'),
   '7.1': envoy('chat', 'request-refusals', 'tags'),
