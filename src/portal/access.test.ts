@@ -63,6 +63,9 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'GET /api/v1/requests': [401, 403, 404, 200, 200, 200, 200],
   'GET /api/v1/requests/:id': [401, 403, 404, 404, 404, 404, 404],
   'GET /api/v1/models/history': [401, 403, 404, 404, 404, 404, 404],
+  'GET /api/v1/models/vectors': [401, 403, 403, 403, 403, 403, 200],
+  // The model of the sample has no reference.
+  'POST /api/v1/models/accept-vectors': [401, 403, 403, 403, 403, 403, 404],
   'GET /api/v1/models': [401, 403, 200, 200, 200, 200, 200],
   'GET /api/v1/backends': [401, 403, 403, 403, 403, 403, 200],
   'GET /api/v1/problems': [401, 403, 403, 403, 403, 403, 200],

@@ -53,6 +53,8 @@ export const accessTable = {
   'GET /api/v1/requests/:id': 'requests:read',
   'GET /api/v1/models': 'models:read',
   'GET /api/v1/models/history': 'models:read',
+  'GET /api/v1/models/vectors': 'vectors:read',
+  'POST /api/v1/models/accept-vectors': 'vectors:accept',
   'GET /api/v1/backends': 'backends:read',
   'GET /api/v1/problems': 'problems:read',
   'GET /api/v1/top': 'problems:read',

@@ -43,6 +43,7 @@ const fieldRights: Readonly<Partial<Record<keyof typeof accessTable, Readonly<Re
   'PATCH /api/v1/identities/:id': ofIdentity,
   'POST /api/v1/keys/:id/override': { status: 'keys:override' },
   'POST /api/v1/keys/:id/rotate': { overlap_hours: 'own-keys:change' },
+  'POST /api/v1/models/accept-vectors': { model: 'vectors:accept', route: 'vectors:accept' },
   // The gateway reads the rest of the body.
   'POST /api/v1/playground/chat': { model: 'playground:use', messages: 'playground:use' },
 };

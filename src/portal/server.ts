@@ -26,6 +26,7 @@ import { createPersonLimit } from './requests-of-person.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { catalogRoutes } from './routes/catalog.ts';
 import { tagRoutes } from './routes/tags.ts';
+import { vectorRoutes } from './routes/vectors.ts';
 import { alertRoutes } from './routes/alerts.ts';
 import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -145,6 +146,7 @@ const apiRoutes: readonly ((app: App, portal: Portal) => void)[] = [
   requestRoutes,
   catalogRoutes,
   modelHistoryRoutes,
+  vectorRoutes,
   problemRoutes,
   auditRoutes,
 ];

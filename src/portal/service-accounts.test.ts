@@ -55,6 +55,8 @@ const scopeOf = {
   'GET /api/v1/requests': 'requests:read',
   'GET /api/v1/requests/:id': 'requests:read',
   'GET /api/v1/models': 'models:read',
+  'GET /api/v1/models/vectors': 'models:read',
+  'POST /api/v1/models/accept-vectors': undefined,
   'GET /api/v1/backends': 'backends:read',
   'GET /api/v1/problems': 'problems:read',
   'GET /api/v1/audit': 'audit:read',
@@ -65,7 +67,12 @@ const scopeOf = {
 const routes = Object.entries(scopeOf) as readonly (readonly [keyof typeof scopeOf, Scope | undefined])[];
 /** Nothing has this id. */
 const notThere = ['GET /api/v1/requests/:id'];
-const ofGateway: readonly Route[] = ['POST /api/v1/workspaces', 'GET /api/v1/backends', 'GET /api/v1/problems'];
+const ofGateway: readonly Route[] = [
+  'POST /api/v1/workspaces',
+  'GET /api/v1/models/vectors',
+  'GET /api/v1/backends',
+  'GET /api/v1/problems',
+];
 
 describe('a token', () => {
   it('with all other scopes is refused on each route, with the name of the missing one', async () => {

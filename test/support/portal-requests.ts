@@ -67,6 +67,10 @@ export function portalRequests({
     'GET /api/v1/requests/:id': { url: `${api}/requests/nothing` },
     'GET /api/v1/models': { url: `${api}/models` },
     'GET /api/v1/models/history': { url: `${api}/models/history?model=a/b` },
+    'GET /api/v1/models/vectors': { url: `${api}/models/vectors` },
+    'POST /api/v1/models/accept-vectors': {
+      ...{ method: 'POST', url: `${api}/models/accept-vectors`, payload: { model: 'a/b' } },
+    },
     'GET /api/v1/backends': { url: `${api}/backends` },
     'GET /api/v1/problems': { url: `${api}/problems` },
     'GET /api/v1/top': { url: `${api}/top` },

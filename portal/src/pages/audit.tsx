@@ -34,6 +34,7 @@ const actions: Readonly<Record<AuditEntryObject['action'], true>> = {
   ...{ 'key.thresholds': true, 'key.threshold-reached': true },
   ...{ 'key.create': true, 'key.update': true, 'key.budget': true, 'key.limits': true, 'key.suspend': true },
   ...{ 'key.resume': true, 'key.revoke': true, 'key.rotate': true, 'ledger.accept-loss': true, 'model.price': true },
+  'model.accept-vectors': true,
   ...{ 'member.invite': true, 'member.role': true, 'member.remove': true },
   ...{ 'identity.create': true, 'identity.update': true, 'identity.suspend': true, 'identity.resume': true },
   'identity.revoke': true,

@@ -50,6 +50,7 @@ export const auditActions = [
   ...(['service-account.create', 'service-account.revoke'] as const),
   // Recorded by earlier code, and nothing records it any more (docs/decisions/0111-sqlites-commits-are-counted-by-nobody.md).
   'ledger.accept-loss',
+  'model.accept-vectors',
   'model.price',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];

@@ -16,6 +16,7 @@ const outage = 'accounts.md#when-the-database-is-down';
 const copies = 'accounts.md#sqlite';
 const logs = 'install.md#the-log-level';
 const engines = 'engines/vllm.md#check-it';
+const vectors = 'same-vectors.md#accept-new-vectors';
 const strangers = 'portal.md#what-strangers-may-hold';
 
 const workspaceList = '`weir workspace list` shows them all.';
@@ -103,6 +104,19 @@ const ofBooks = {
     'name',
   ],
   identity_malformed: [400, identities, '{field}: {reason}'],
+  vectors_not_found: [
+    404,
+    vectors,
+    'The model "{model}" has no reference vectors: no route of it has answered a probe yet.',
+    'model',
+    '`weir model vectors` lists the models that have some.',
+  ],
+  route_malformed: [
+    400,
+    vectors,
+    '"{route}" is no route of {model}: expected its id, {model}@ and the name of the Backend.',
+    'route',
+  ],
   tag_malformed: [400, 'tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 

@@ -59,6 +59,9 @@ const rights = {
   'tags:read': { roles: people, scope: 'usage:read' },
   'requests:read': { roles: people, scope: 'requests:read' },
   'models:read': { roles: people, scope: 'models:read' },
+  'vectors:read': { roles: adminsAlone, scope: 'models:read', isOfGateway: true },
+  /** Which vectors an embedding model makes from now on. Search indexes depend on it, so a person decides. */
+  'vectors:accept': { roles: adminsAlone, scope: undefined, isOfGateway: true },
   'backends:read': { roles: adminsAlone, scope: 'backends:read', isOfGateway: true },
   'problems:read': { roles: adminsAlone, scope: 'problems:read', isOfGateway: true },
   'metrics:read': { roles: adminsAlone, scope: 'metrics:read', isOfGateway: true },

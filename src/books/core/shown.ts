@@ -18,6 +18,7 @@ import type { Declaration } from './declared-account.ts';
 import { isoOf, shownBudget, shownValue } from './field-kinds.ts';
 import { memberFields, type MemberRecord } from './membership.ts';
 import { formatUsd } from '../../core/money.ts';
+import type { VectorReferenceHead } from '../../core/vector-reference.ts';
 
 // The forms of objects that scripts rely on: commands print them with `--json`, the admin API answers with them.
 
@@ -151,4 +152,14 @@ export function shownSums(line: UsageLine) {
 
 function isoOrNull(moment: number | undefined): string | null {
   return moment === undefined ? null : isoOf(moment);
+}
+
+export function shownVectorReference(reference: VectorReferenceHead) {
+  const { modelId, routeId, upstreamModel, dimensions, since, isAwaited } = reference;
+  return {
+    ...{ model: modelId, route: routeId },
+    upstream_model: isAwaited ? null : upstreamModel,
+    dimensions: isAwaited ? null : dimensions,
+    ...{ since: isoOf(since), awaited: isAwaited },
+  };
 }

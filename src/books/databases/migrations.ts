@@ -8,6 +8,7 @@ import { addFailures, addRefusals, addStatements, addTags, createLedger } from '
 import { addOutbox } from './outbox-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
+import { addVectorReferences } from './vector-tables.ts';
 
 /**
  * Whether the tables have the form of this version. Also false if the database cannot be read: the next query then
@@ -94,6 +95,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0015-statements': { up: addStatements },
   '0016-tokens-a-minute': { up: addTokensPerMinute },
   '0017-outbox': { up: addOutbox },
+  '0018-vector-references': { up: addVectorReferences },
 };
 
 /** Adds limits in tokens a minute, and which limits only count. */

@@ -49,6 +49,7 @@ export interface Schema {
   readonly refusals: RefusalRow;
   readonly identities: IdentityTable;
   readonly statements: StatementTable;
+  readonly vector_references: VectorReferenceTable;
 }
 
 /** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */
@@ -289,6 +290,21 @@ interface LedgerTagTable {
 
 interface TagBudgetTable extends ColumnsOf<typeof tagBudgetFields> {
   readonly tag: SmallInteger;
+}
+
+/** The vectors that the routes of an embedding model are compared with (`VectorReference`). */
+export interface VectorReferenceTable {
+  readonly model_id: string;
+  readonly route_id: string;
+  readonly upstream_model: string;
+  /** Digest of the texts. */
+  readonly texts: string;
+  readonly dimensions: bigint;
+  /** float32, little-endian; null while the vectors of `route_id` are awaited. */
+  readonly vectors: Uint8Array | null;
+  readonly since: bigint;
+  /** When a service last had the model in its catalog. */
+  readonly seen_at: bigint;
 }
 
 /** The statement of a closed month. Triggers refuse every update and delete. */

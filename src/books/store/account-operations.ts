@@ -22,6 +22,7 @@ import * as secrets from '../accounts/shared-secret.ts';
 import * as serviceAccounts from '../accounts/service-accounts.ts';
 import * as tagBudgets from '../accounts/tag-budgets.ts';
 import * as thresholds from '../accounts/thresholds.ts';
+import * as vectors from '../accounts/vector-references.ts';
 import * as workspaces from '../accounts/workspaces.ts';
 import type { Schema } from '../databases/schema.ts';
 import * as kept from '../ledger/kept-since.ts';
@@ -90,6 +91,13 @@ export const identifying = {
   openIdentityAccount: identityAccounts.openIdentityAccount,
 };
 
+/** The operations of a service on the vectors that its embedding models must make. */
+export const comparing = {
+  readVectorReferences: vectors.readVectorReferences,
+  keepVectorReference: vectors.keepVectorReference,
+  retainVectorReferences: vectors.retainVectorReferences,
+};
+
 /** No service reads sessions, members and service accounts: portals read them for each request. */
 export const sessions = {
   createSession: sessionRows.createSession,
@@ -111,6 +119,7 @@ export const sessions = {
 export const records = {
   replayEvents: subscriptions.replayEvents,
   recordModelPrices: prices.recordModelPrices,
+  acceptVectors: vectors.acceptVectors,
 };
 
 export const reads = {
@@ -138,6 +147,7 @@ export const reads = {
   findIdentity: identities.findIdentity,
   keptSince: kept.keptSince,
   sharedSecret: secrets.readSharedSecret,
+  listVectorReferences: vectors.listVectorReferences,
 };
 
 /** These operations may take seconds. SQLite blocks its thread meanwhile, so the portal runs them in a thread of their own. */
@@ -156,13 +166,26 @@ export const reports = {
   focusLate: focusOfLate.focusLate,
 };
 
-const table = { ...changes, ...declared, ...sending, ...identifying, ...sessions, ...records, ...reads, ...reports };
+const table = {
+  ...changes,
+  ...declared,
+  ...sending,
+  ...identifying,
+  ...comparing,
+  ...sessions,
+  ...records,
+  ...reads,
+  ...reports,
+};
 
 export type OperationName = keyof typeof table;
 export type ReportName = keyof typeof reports;
 export type DeclaredName = keyof typeof declared;
 /** The operations of people: all but those of the controller and of services. */
-export type PeoplesName = Exclude<OperationName, DeclaredName | keyof typeof sending | 'openIdentityAccount'>;
+export type PeoplesName = Exclude<
+  OperationName,
+  DeclaredName | keyof typeof sending | keyof typeof identifying | keyof typeof comparing
+>;
 
 /** The arguments of each operation, without the database. */
 export type OperationArguments = {

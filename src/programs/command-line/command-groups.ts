@@ -137,6 +137,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('../commands/catalog.ts')).catalogCommand },
   },
   {
+    name: 'model',
+    summary: 'look after the vectors of embedding models',
+    load: { kind: 'commands', register: async () => (await import('../commands/model.ts')).modelCommand },
+  },
+  {
     name: 'engine',
     summary: 'find out what an engine can do',
     load: { kind: 'commands', register: async () => (await import('../commands/engine.ts')).engineCommand },

@@ -100,5 +100,6 @@ function asRow<Row>(row: Record<string, SQLOutputValue>): Row {
 function inputValue(value: unknown): SQLInputValue {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (typeof value === 'string' || typeof value === 'bigint' || value === null) return value;
+  if (value instanceof Uint8Array) return value;
   throw new TypeError(`A ${typeof value} cannot be a value of a query.`);
 }
