@@ -46,8 +46,11 @@ export interface AttemptRecord {
   readonly output: () => void;
   /** Call once. */
   readonly ended: (end: AttemptEnd) => void;
-  /** Another endpoint answers. Envoy has chosen it because `endpoint` is gone or unhealthy. Call it before `output`. */
-  readonly movedTo: (endpoint: string) => void;
+  /**
+   * Another endpoint answers. Envoy has chosen it because `endpoint` is gone or unhealthy. Call it before `output`. `refused`: that
+   * endpoint may not answer for the route.
+   */
+  readonly movedTo: (endpoint: string) => 'refused' | undefined;
 }
 
 export interface BeginOptions {

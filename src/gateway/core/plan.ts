@@ -76,9 +76,10 @@ export interface RankedRoute {
 
 /**
  * `cannot-serve`: it lacks a needed capability. `full`: all its slots are taken. `ejected`: requests to it failed.
- * `invalid-structure`: its answers have lacked the requested structure.
+ * `invalid-structure`: its answers have lacked the requested structure. `other-vectors`: the vectors of all its endpoints are others than
+ * those of the model, or not known.
  */
-export const leftOutReasons = ['cannot-serve', 'full', 'ejected', 'invalid-structure'] as const;
+export const leftOutReasons = ['cannot-serve', 'full', 'ejected', 'invalid-structure', 'other-vectors'] as const;
 
 /** A route that was not planned. */
 export interface LeftOutRoute {

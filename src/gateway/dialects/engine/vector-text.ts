@@ -83,6 +83,12 @@ function sizeOfBase64(text: string): number {
   return /^={0,2}$/.test(text.slice(digits.length)) ? Math.floor((digits.length * 3) / 4) : -1;
 }
 
+/** The length in the defect of a vector that has another one than expected. Undefined: another defect. */
+export function lengthInDefect(defect: string): number | undefined {
+  const [, length] = /^a vector of length (\d+), expected \d+$/.exec(defect) ?? [];
+  return length === undefined ? undefined : Number(length);
+}
+
 function defectOf(found: {
   readonly count: number;
   readonly dimensions: number;
