@@ -33,7 +33,9 @@ const errors: ErrorReader = {
   }),
 };
 
-function begin(options: { readonly refuses?: true; readonly firstOutputMs?: number } = {}) {
+function begin(
+  options: { readonly refuses?: true; readonly firstOutputMs?: number; readonly refusesMove?: true } = {},
+) {
   const clock = createFakeClock();
   const upstream = createFakeUpstream(options.refuses === true ? { refuses: () => true } : {});
   const events: AnswerEvent[] = [];
@@ -46,8 +48,9 @@ function begin(options: { readonly refuses?: true; readonly firstOutputMs?: numb
     continuation: () => ({ mark: 'none', reasoning: false }),
   };
   const planned = plannedOf('a');
-  const quiet = { output: () => undefined, ended: () => undefined, movedTo: () => undefined };
-  const record = { endpoint: endpointOf('a'), ...quiet };
+  const quiet = { output: () => undefined, ended: () => undefined };
+  const movedTo = () => (options.refusesMove === true ? ('refused' as const) : undefined);
+  const record = { endpoint: endpointOf('a'), ...quiet, movedTo };
   const attempt = startAttempt(
     {
       planned,
@@ -92,6 +95,19 @@ describe('an attempt', () => {
       armed: 0,
       aborted: false,
     });
+  });
+
+  it('goes on where Envoy has moved it, unless that endpoint may not answer', () => {
+    const moved = begin();
+    moved.engine.movedTo('10.0.0.2:8000');
+    moved.head();
+    moved.engine.data('done');
+    moved.engine.end();
+    expect(moved.ends).toEqual(['complete']);
+    const { engine, ends, clock } = begin({ refusesMove: true });
+    engine.movedTo('10.0.0.2:8000');
+    expect(ends).toEqual([{ kind: 'connect', detail: '10.0.0.2:8000 answered, which may not serve this route' }]);
+    expect([engine.aborted(), clock.armed()]).toEqual([true, 0]);
   });
 
   const faults: readonly (readonly [

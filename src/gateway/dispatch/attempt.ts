@@ -172,9 +172,10 @@ function crashed({ isOver, listener }: RunningAttempt, error: unknown): void {
   if (!isOver) listener.crashed(error);
 }
 
-function movedTo({ options, listener }: RunningAttempt, endpoint: string): void {
-  options.record.movedTo(endpoint);
-  listener.movedTo(endpoint);
+function movedTo(running: RunningAttempt, endpoint: string): void {
+  running.listener.movedTo(endpoint);
+  if (running.options.record.movedTo(endpoint) !== 'refused') return;
+  finish(running, { kind: 'connect', detail: `${endpoint} answered, which may not serve this route` });
 }
 
 /** Watches for silence with one timer for each attempt. The timer is set again when it fires and at the first output, not after each chunk. */

@@ -157,7 +157,8 @@ function scored(able: readonly (Scorable & { readonly candidate: Candidate })[])
   });
 }
 
-function whyLeftOut({ state, inFlight, capacity }: RouteStatus): LeftOutRoute['why'] {
+function whyLeftOut({ state, hasOtherVectors, inFlight, capacity }: RouteStatus): LeftOutRoute['why'] {
+  if (hasOtherVectors === true) return 'other-vectors';
   if (state === 'invalid-structure') return 'invalid-structure';
   return capacity !== undefined && inFlight >= capacity ? 'full' : 'ejected';
 }

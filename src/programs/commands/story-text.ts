@@ -121,6 +121,8 @@ function leftOutText(why: Plan['left_out'][number]['why'], lacks: readonly strin
       return 'requests to it failed lately';
     case 'invalid-structure':
       return 'its answers have been missing the structure that was asked for';
+    case 'other-vectors':
+      return 'its vectors are others than those of the model, or not known';
   }
 }
 

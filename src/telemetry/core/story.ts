@@ -107,7 +107,7 @@ const leftOutSchema = z
     route: z.string(),
     why: z.enum(leftOutReasons).meta({
       description:
-        'cannot-serve: it lacks what the request needs; full: all its slots are taken; ejected: its requests failed; invalid-structure: its answers have been missing the structure',
+        'cannot-serve: it lacks what the request needs; full: all its slots are taken; ejected: its requests failed; invalid-structure: its answers have been missing the structure; other-vectors: its vectors are others than those of the model, or not known',
     }),
     lacks: z.array(z.string()).meta({ description: 'the parts of the request that it cannot serve' }),
   })

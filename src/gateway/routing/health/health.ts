@@ -4,6 +4,7 @@ import type { Endpoints } from '../../../core/endpoint.ts';
 import type { AttemptPlace, Health } from '../../core/health.ts';
 import { createPools, type Pools } from '../pool/pools.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
+import type { Admitted } from './known-endpoints.ts';
 import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
 import { type BackendLoads, createBackendLoads } from './load.ts';
@@ -20,6 +21,11 @@ export interface HealthOptions {
   readonly endpoints: Endpoints;
   /** What is known of the endpoints of each backend. Absent: of this replica's own attempts alone, which are all there are. */
   readonly pools?: PoolsOfReplica | undefined;
+  /**
+   * Which endpoints of a route may get its requests: those of an embedding model whose vectors are known to be the same. Absent: all
+   * may.
+   */
+  readonly admitted?: ((route: Route) => Admitted) | undefined;
 }
 
 /** The pools, and whether other replicas use them without a word to this one. */
@@ -44,7 +50,7 @@ export interface LiveHealth extends Health, RoutingView {
   readonly firstOutputP95: (route: Route) => number | undefined;
 }
 
-interface KnownRoutesOptions extends Pick<HealthOptions, 'random' | 'endpoints'> {
+interface KnownRoutesOptions extends Pick<HealthOptions, 'random' | 'endpoints' | 'admitted'> {
   readonly pools: PoolsOfReplica;
   readonly elapsed: () => number;
 }
@@ -60,7 +66,7 @@ function routeKey(route: Route): string {
 }
 
 /** The health of each route, and the loads of backends by cluster, because routes of several models may share a backend. */
-function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elapsed }: KnownRoutesOptions) {
+function createKnownRoutes({ random, endpoints, admitted, pools: { pools, isApart }, elapsed }: KnownRoutesOptions) {
   const known = new Map<string, RouteHealth>();
   const backends = new Map<string, BackendLoads>();
 
@@ -79,6 +85,7 @@ function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elaps
         loads,
         pool: { pool: pools.of(cluster), isApart },
         endpoints: () => endpoints.of(cluster),
+        admitted: admitted && (() => admitted(route)),
         random,
         elapsed,
       });
@@ -111,11 +118,12 @@ function createKnownRoutes({ random, endpoints, pools: { pools, isApart }, elaps
 
 const nowhere: ReadonlySet<string> = new Set();
 
-export function createHealth({ clock, random, endpoints, pools }: HealthOptions): LiveHealth {
+export function createHealth({ clock, random, endpoints, pools, admitted }: HealthOptions): LiveHealth {
   const elapsed = (): number => clock.elapsed();
   const { healthOf, sharing, retain } = createKnownRoutes({
     random,
     endpoints,
+    admitted,
     pools: pools ?? { pools: createPools({ isReported: false }), isApart: () => false },
     elapsed,
   });
@@ -139,8 +147,11 @@ export function createHealth({ clock, random, endpoints, pools }: HealthOptions)
         isRepeated: (now, endpoint) => prompts.failed(now, { prompt, place: `${routeKey(route)} ${endpoint}` }),
       }),
     failedOn: (prompt) => prompts.places(elapsed(), prompt),
-    endpointsLeft: ({ route, avoid }) =>
-      endpoints.of(route.backend.cluster.name).reduce((count, { name }) => count + (avoid.has(name) ? 0 : 1), 0),
+    endpointsLeft: ({ route, avoid }) => {
+      const isAdmitted = admitted?.(route);
+      const isLeft = (name: string): boolean => !avoid.has(name) && isAdmitted?.(name) !== false;
+      return endpoints.of(route.backend.cluster.name).reduce((count, { name }) => count + (isLeft(name) ? 1 : 0), 0);
+    },
     firstTokenWait: (route, ask) =>
       isProvider(route.backend) ? undefined : healthOf(route).firstTokenWait(elapsed(), ask),
     soonest: (routes, { stream, poolPrompt, affinity }) => {

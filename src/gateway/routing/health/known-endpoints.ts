@@ -3,11 +3,16 @@ import { createEndpointHealth, type Ejection, type EndpointHealth } from './endp
 import type { BackendLoads } from './load.ts';
 import type { PoolView } from './pool-choice.ts';
 
+/** Whether an endpoint may get requests, by its name. Undefined: all may. */
+export type Admitted = ((endpoint: string) => boolean) | undefined;
+
 export interface KnownEndpointsOptions {
   readonly loads: BackendLoads;
   /** The pool of the backend's endpoints. */
   readonly pool: PoolView;
   readonly endpoints: () => readonly Endpoint[];
+  /** `HealthOptions.admitted`, for this route. */
+  readonly admitted?: (() => Admitted) | undefined;
   readonly random: () => number;
   readonly elapsed: () => number;
 }
@@ -27,7 +32,8 @@ const rememberedMs = 30_000;
 export type KnownEndpoints = ReturnType<typeof createKnownEndpoints>;
 
 /** The health of the present endpoints, and of those that were removed lately. */
-export function createKnownEndpoints({ loads, pool, random, elapsed, endpoints }: KnownEndpointsOptions) {
+export function createKnownEndpoints(options: KnownEndpointsOptions) {
+  const { loads, pool, random, elapsed, endpoints, admitted } = options;
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
   /** Endpoints that were removed lately, each with the time at which its removal was noticed. */
@@ -63,9 +69,13 @@ export function createKnownEndpoints({ loads, pool, random, elapsed, endpoints }
   }
 
   return {
-    /** The present endpoints. */
-    now: presentEndpoints,
-    /** Those of the last call of `now`. */
+    /** The present endpoints that may get requests. */
+    now: (): readonly EndpointHealth[] => {
+      const present = presentEndpoints();
+      const isAdmitted = admitted?.();
+      return isAdmitted === undefined ? present : present.filter(({ endpoint }) => isAdmitted(endpoint.name));
+    },
+    /** All present endpoints at the last call of `now`. */
     last: (): readonly EndpointHealth[] => known,
   };
 }

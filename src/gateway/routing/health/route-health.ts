@@ -54,7 +54,9 @@ export interface RouteHealth {
 export type IsUsed = (endpoint: string) => boolean;
 
 interface RouteState
-  extends Pick<RouteHealth, 'structure' | 'load'>, Pick<KnownEndpointsOptions, 'pool' | 'random' | 'elapsed'> {
+  extends
+    Pick<RouteHealth, 'structure' | 'load'>,
+    Pick<KnownEndpointsOptions, 'pool' | 'random' | 'elapsed' | 'admitted'> {
   readonly route: Route;
   readonly endpoints: KnownEndpoints;
   readonly recorder: RouteRecorder;
@@ -64,7 +66,7 @@ interface RouteState
 }
 
 export function createRouteHealth(route: Route, options: KnownEndpointsOptions): RouteHealth {
-  const { loads, pool, random, elapsed } = options;
+  const { loads, pool, random, elapsed, admitted } = options;
   const endpoints = createKnownEndpoints(options);
   const state: RouteState = {
     route,
@@ -72,6 +74,7 @@ export function createRouteHealth(route: Route, options: KnownEndpointsOptions):
     pool,
     random,
     elapsed,
+    admitted,
     endpoints,
     structure: createStructureHealth(random),
     recorder: createRouteRecorder(),
@@ -189,12 +192,13 @@ function followAttempt(
       inPool.movedTo(name);
       const other = namedIn(endpoints.now(), name);
       record = other?.begin(elapsed(), attemptOn(state, other, attempt)) ?? unrecorded;
+      return state.admitted?.()?.(name) === false ? 'refused' : undefined;
     },
   };
 }
 
 function statusOf(
-  { endpoints, structure, load }: RouteState,
+  { endpoints, structure, load, admitted }: RouteState,
   now: number,
   { stream, capabilities }: StatusAsk,
 ): RouteStatus {
@@ -204,6 +208,7 @@ function statusOf(
   return {
     ...pooled(working.length > 0 ? working : statuses),
     state: stateOf(states, () => structure.state(now, capabilities)),
+    hasOtherVectors: (statuses.length === 0 && admitted?.() && endpoints.last().length > 0) || undefined,
     validity: structure.validity(now, capabilities),
     inFlight: load.inFlight,
     capacity: load.capacity,

@@ -19,6 +19,8 @@ export type RouteState =
 /** The present status of a route for a request. */
 export interface RouteStatus {
   readonly state: RouteState;
+  /** Set if none of its endpoints may serve the route: their vectors are others, or not known. */
+  readonly hasOtherVectors?: true | undefined;
   /** Share of the route's attempts that succeeded lately; one until an attempt has failed. */
   readonly success: number;
   /** Share of its answers with the right structure, in the capabilities that this request needs. */
