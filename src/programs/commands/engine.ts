@@ -10,7 +10,10 @@ import { didYouMean } from '../../core/near-name.ts';
 import { declaredCapabilities } from '../../gateway/engines/engines.ts';
 import { declaredContextLength, type EngineModel } from '../../core/model-list.ts';
 import { probeUpstream, type ProbedEngine } from '../local/upstream.ts';
+import type { Headers } from '../../core/headers.ts';
+import type { EngineAddress } from '../../tools/engine-check/ask-engine.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../../tools/engine-check/check-engine.ts';
+import { compareEngines, comparisonText, similarityOption } from './compare-engines.ts';
 import { textTable } from './tables.ts';
 import { print, printError } from '../command-line/print.ts';
 import { readInput } from '../command-line/read-input.ts';
@@ -20,6 +23,8 @@ interface CheckFlags {
   readonly key?: string;
   readonly engine?: EngineName;
   readonly capabilities?: string;
+  readonly embeddings?: true;
+  readonly minSimilarity?: number;
   readonly json?: true;
 }
 
@@ -30,6 +35,7 @@ export function engineCommand(program: Command): void {
     .command('check')
     .description('ask an engine what it can do, and compare that with what Weir takes for granted')
     .argument('<url>', 'address of the engine, with or without /v1')
+    .argument('[others...]', 'with --embeddings: engines whose vectors are compared with those of the first one')
     .option('--model <name>', 'its name for the model; needed where it lists several')
     .option('--key <key>', 'key of the engine')
     .option('--engine <kind>', `kind of engine, one of ${engineNames.join(', ')}; default: by its answers`, kindOption)
@@ -37,8 +43,15 @@ export function engineCommand(program: Command): void {
       '--capabilities <file>',
       'YAML file with the capabilities that a Model has for the route; - for standard input',
     )
+    .option('--embeddings', 'whether the engines make the same vectors (docs/same-vectors.md)')
+    .option('--min-similarity <cosine>', 'least cosine of the same vectors (default: 0.999)', similarityOption)
     .option('--json', 'print JSON')
-    .action(async (url: string, flags: CheckFlags) => {
+    .action(async (url: string, others: readonly string[], flags: CheckFlags, command: Command) => {
+      if (flags.embeddings === true) {
+        await compare([url, ...others], flags);
+        return;
+      }
+      if (others.length > 0) command.error('error: several engines are compared with --embeddings alone');
       const { key, json } = flags;
       const capabilities = flags.capabilities === undefined ? {} : await readCapabilities(flags.capabilities);
       const { signal } = new AbortController();
@@ -59,6 +72,33 @@ export function engineCommand(program: Command): void {
       print(`${json ? jsonReport(facts, report) : textReport(facts, report)}\n`);
       if (!report.isGood) process.exitCode = 1;
     });
+}
+
+/** Prints a table of the vectors of engines. Exit code 1 unless all are the same. */
+async function compare(urls: readonly string[], flags: CheckFlags): Promise<void> {
+  const { json, minSimilarity = usualSimilarity } = flags;
+  const addresses: EngineAddress[] = [];
+  for (const url of urls) addresses.push(await embeddingAddress(addressOf(url), flags));
+  const progress = (what: string): void => void (json || printError(`${what} …\n`));
+  const comparison = await compareEngines(addresses, { minSimilarity, progress });
+  print(`${json ? JSON.stringify(comparison) : comparisonText(comparison)}\n`);
+  if (!comparison.good) process.exitCode = 1;
+}
+
+/** The default of `spec.embedding.minSimilarity`. */
+const usualSimilarity = 0.999;
+
+/** An engine that is named with its model is not asked for a list of models: text-embeddings-inference has none. */
+async function embeddingAddress(url: URL, { key, model, engine }: CheckFlags): Promise<EngineAddress> {
+  const headers: Headers = key === undefined ? [] : [['authorization', `Bearer ${key}`]];
+  if (engine !== undefined && model !== undefined) {
+    const path = url.pathname.replace(/\/+$/, '');
+    return { engine, model, headers, base: `${url.origin}${/\/v\d+$/.test(path) ? path : `${path}/v1`}` };
+  }
+  const { signal } = new AbortController();
+  const upstream = await probeUpstream(url, { key, signal, subject: url.href, keyFlag: '--key' });
+  const base = upstream.base.href.replace(/\/+$/, '');
+  return { engine: engine ?? upstream.engine, model: entryOf(upstream, model).id, headers, base };
 }
 
 function addressOf(text: string): URL {

@@ -1,17 +1,19 @@
 /** `weir doctor`: asks an endpoint of a Backend whether it is what the manifests say. */
 import { fetch } from 'undici';
 import * as z from 'zod';
-import type { Backend, Model, Route } from '../../core/catalog.ts';
+import { type Backend, kindOfModel, type Model, type Route } from '../../core/catalog.ts';
 import { type Cause, causes, causeText, ofConnection, ofTls, saidText } from '../../core/cause.ts';
 import { type DeclaredRoute, entryFor, listDifference, listedNames } from '../../core/compare-models.ts';
 import type { Check, Diagnosis } from '../../core/diagnosis.ts';
 import { type EngineModel, runningWindow, windowInProps } from '../../core/model-list.ts';
+import { figure, normOf } from '../../gateway/core/compare-vectors.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { askModels, type ModelsAnswer } from '../../gateway/egress/ask-models.ts';
 import { createDirectAgent, directOrigin } from '../../gateway/egress/direct-agent.ts';
 import { capabilitiesOf } from '../../gateway/engines/engines.ts';
 import { connectEngine, type EngineAddress, type ProbeAnswer } from './ask-engine.ts';
 import { checkEngine } from './check-engine.ts';
+import { probeVectors } from './vector-probes.ts';
 
 interface Depth {
   /** `deep`: each declared capability is tried, which takes up to a minute for each route. */
@@ -85,24 +87,58 @@ async function routeChecks(
   declared: DeclaredRoute & { readonly model: Model; readonly route: Route },
   { answer, address, depth }: { readonly answer: ModelsAnswer; readonly address: EngineAddress } & Depth,
 ): Promise<readonly Check[]> {
-  const streamed = await connectEngine(address)({ stream: true, maxOutputTokens: 16 });
   const models = answer.kind === 'lists' ? answer.models : undefined;
-  const checks = [
-    modelCheck(declared, models, streamed),
-    await windowCheck(declared, models, address),
-    ...streamChecks(streamed),
-    ...(depth === 'deep' && streamed.kind === 'answer' ? await deepChecks(declared, address) : []),
-  ];
+  const checks = await checksOfKind(declared, { models, address, depth });
   return checks.map((one) => ({ ...one, check: `${declared.model.id}: ${one.check}` }));
 }
 
+async function checksOfKind(
+  declared: DeclaredRoute & { readonly model: Model; readonly route: Route },
+  {
+    models,
+    address,
+    depth,
+  }: { readonly models: readonly EngineModel[] | undefined; readonly address: EngineAddress } & Depth,
+): Promise<readonly Check[]> {
+  switch (kindOfModel(declared.model)) {
+    case 'embedding': {
+      const vectors = await vectorsCheck(declared.model, address);
+      return [modelCheck(declared, models, vectors.found === 'good'), vectors];
+    }
+    case 'rerank':
+      return [modelCheck(declared, models, false)];
+    case 'chat': {
+      const streamed = await connectEngine(address)({ stream: true, maxOutputTokens: 16 });
+      return [
+        modelCheck(declared, models, streamed.kind === 'answer'),
+        await windowCheck(declared, models, address),
+        ...streamChecks(streamed),
+        ...(depth === 'deep' && streamed.kind === 'answer' ? await deepChecks(declared, address) : []),
+      ];
+    }
+  }
+}
+
+/** Whether the engine makes vectors of the declared length. Whether they are those of other routes is a condition of the Model. */
+async function vectorsCheck({ contextLength, embedding }: Model, address: EngineAddress): Promise<Check> {
+  const check = 'vectors';
+  const probed = await probeVectors(address, contextLength);
+  if (probed.kind === 'failed') return bad(check, probed.why);
+  const { dimensions, vectors } = probed;
+  const declared = embedding?.dimensions;
+  if (dimensions !== declared)
+    return bad(check, `${dimensions} numbers, spec.embedding.dimensions declares ${declared}`);
+  const norms = vectors.map(normOf);
+  return good(check, `${dimensions} numbers, norm ${figure(Math.min(...norms))} to ${figure(Math.max(...norms))}`);
+}
+
 /** The model stands in the list under its name. An engine may serve a name that it does not list. */
-function modelCheck(declared: DeclaredRoute, models: readonly EngineModel[] | undefined, streamed: ProbeAnswer): Check {
+function modelCheck(declared: DeclaredRoute, models: readonly EngineModel[] | undefined, answers: boolean): Check {
   const check = 'upstreamModel';
   if (models === undefined) return unclear(check, noList);
   const difference = listDifference(models, declared);
   if (difference?.of !== 'model') return good(check, entryFor(models, declared) ? '' : 'not listed, as with providers');
-  return streamed.kind === 'answer' ? unclear(check, `${difference.text}, but is served`) : bad(check, difference.text);
+  return answers ? unclear(check, `${difference.text}, but is served`) : bad(check, difference.text);
 }
 
 async function windowCheck(

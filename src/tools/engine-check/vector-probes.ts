@@ -1,0 +1,89 @@
+import { fetch } from 'undici';
+import { causeText, saidText } from '../../core/cause.ts';
+import { reasonOf } from '../../core/call-service.ts';
+import { causeOf } from '../../core/fault-cause.ts';
+import { vectorsOfBytes } from '../../core/vector-reference.ts';
+import { compareVectors, type ProbeVectors, type VectorVerdict } from '../../gateway/core/compare-vectors.ts';
+import { probeTexts } from '../../gateway/core/vector-probe.ts';
+import { readRequest } from '../../gateway/dialects/embeddings/read-request.ts';
+import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
+import { createVectorsReader } from '../../gateway/dialects/engine/read-vectors.ts';
+import { lengthInDefect } from '../../gateway/dialects/engine/vector-text.ts';
+import { writeTask } from '../../gateway/dialects/engine/write-task.ts';
+import { engines } from '../../gateway/engines/engines.ts';
+import type { EngineAddress } from './ask-engine.ts';
+
+/** The vectors that an engine makes of the probe texts. `failed`: why there are none, on one line. */
+export type ProbedVectors =
+  | { readonly kind: 'vectors'; readonly dimensions: number; readonly vectors: ProbeVectors }
+  | { readonly kind: 'failed'; readonly why: string };
+
+/** Longest wait for an answer: a large model on a processor loads first. */
+const timeoutMs = 120_000;
+/** Most bytes of an answer: four vectors of 65,536 numbers. */
+const maxBytes = 16 * 1024 * 1024;
+
+/** Embeds the probe texts on an engine as Weir does: the same bytes, the same reader, one text in a call. Never rejects. */
+export async function probeVectors(address: EngineAddress, contextLength = Infinity): Promise<ProbedVectors> {
+  const vectors: Float32Array[] = [];
+  for (const text of probeTexts({ contextLength })) {
+    const found = await embed(address, text);
+    if (found.kind === 'failed') return found;
+    vectors.push(...found.vectors);
+  }
+  const [{ length: dimensions } = { length: 0 }] = vectors;
+  return { kind: 'vectors', dimensions, vectors };
+}
+
+async function embed(address: EngineAddress, text: string): Promise<ProbedVectors> {
+  const { engine, base, model, headers, query = '', dispatcher } = address;
+  const row = engines[engine].embeddings;
+  if (row === undefined) return { kind: 'failed', why: `Weir knows no embeddings of the engine ${engine}` };
+  const request = readRequest({ model, input: [text], encoding_format: 'base64' });
+  const target = { engine, upstreamModel: model, parameters: [] };
+  try {
+    const response = await fetch(`${base}${row.path}${query}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json', ...Object.fromEntries(headers) },
+      body: request.task === undefined ? '' : writeTask(request, request.task, target),
+      redirect: 'manual',
+      ...(dispatcher && { dispatcher }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (response.status !== 200) {
+      const reading = chatErrors.read(response.status, new TextDecoder().decode(bytes));
+      const cause = causeOf({ kind: 'status', status: response.status, detail: '', ...reading });
+      return { kind: 'failed', why: causeText(cause, response.status) + saidText(reading.said) };
+    }
+    if (bytes.length > maxBytes) return { kind: 'failed', why: 'the answer is too large' };
+    return readVector(bytes);
+  } catch (error) {
+    return { kind: 'failed', why: reasonOf(error) };
+  }
+}
+
+/** Reads an answer with one vector, whose length is not known before. */
+function readVector(bytes: Uint8Array, dimensions = 1): ProbedVectors {
+  const reader = createVectorsReader({ inputs: 1, first: 0, dimensions, encoding: 'base64' });
+  const pushed = reader.push(bytes);
+  const { events, state } = pushed.state === 'open' ? reader.end() : pushed;
+  if (state === 'complete') {
+    const [text = ''] = events.flatMap((event) => (event.type === 'vectors' ? event.vectors : []));
+    const vectors = vectorsOfBytes(Buffer.from(text.slice(1, -1), 'base64'), dimensions);
+    return { kind: 'vectors', dimensions, vectors };
+  }
+  if (state === 'open') return { kind: 'failed', why: 'the answer has no end' };
+  const length = lengthInDefect(state.detail);
+  if (length !== undefined && length !== dimensions) return readVector(bytes, length);
+  return { kind: 'failed', why: `the answer is no vector: ${state.detail}` };
+}
+
+/** Vectors beside those of the reference. The lengths of the reference are the declared ones. */
+export function compareProbed(
+  probed: Extract<ProbedVectors, { readonly kind: 'vectors' }>,
+  reference: Extract<ProbedVectors, { readonly kind: 'vectors' }>,
+  minSimilarity: number,
+): VectorVerdict {
+  return compareVectors(probed.vectors, reference.vectors, { dimensions: reference.dimensions, minSimilarity });
+}
