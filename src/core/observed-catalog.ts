@@ -17,6 +17,32 @@ export interface ObservedCatalog {
   readonly out: ReadonlySet<string>;
   /** Ids of models that are in its catalog but not on its list. */
   readonly unlisted: ReadonlySet<string>;
+  /** Routes of embedding models some of whose endpoints get no requests because of their vectors, by the id of the route. */
+  readonly vectors: ReadonlyMap<string, VectorsFault>;
+}
+
+/**
+ * `unprobed`: whether a route makes the vectors of its model is not known yet. `differs`: an endpoint does not. `changed`: the route whose
+ * vectors are the reference makes others now.
+ */
+export const vectorsFaults = ['unprobed', 'differs', 'changed'] as const;
+
+export interface VectorsFault {
+  readonly kind: (typeof vectorsFaults)[number];
+  /** Whether no endpoint of the route may get requests. */
+  readonly isWhole: boolean;
+  /** The endpoints, the figures, and what usually explains them. */
+  readonly text: string;
+}
+
+/** The comparison of a route, for metrics. */
+export interface VectorsFigure {
+  readonly model: string;
+  readonly route: string;
+  /** Undefined: not compared yet. */
+  readonly isSame: boolean | undefined;
+  /** The lowest cosine. Undefined: not compared yet, or vectors of another length. */
+  readonly similarity: number | undefined;
 }
 
 /** The state of one backend, as one replica observes it. */

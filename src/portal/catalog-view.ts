@@ -8,7 +8,7 @@ type LiveCondition = LiveBackend['conditions'][number];
 const badWhenTrue = new Set(['Retiring']);
 
 /** Routes in these states get requests only when no other route can take them. Full and probed routes are in use. */
-const unused: ReadonlySet<string> = new Set(['ejected', 'invalid-structure', 'last-resort']);
+const unused: ReadonlySet<string> = new Set(['ejected', 'invalid-structure', 'last-resort', 'other-vectors']);
 
 /** The catalog of all services: each model once, merged from the services that have it. */
 export function modelsOf({ data }: Answers<LiveCatalog>): api.ModelObject[] {

@@ -32,6 +32,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
     endpoints: () => Promise.resolve([]),
     backendHealth: () => Promise.resolve([]),
     modelStatuses: () => [],
+    vectors: () => [],
     threads: () =>
       Promise.resolve([
         { thread: 'requests', busyMs: 500, delayMs: undefined, memory: { heapBytes: 8, externalBytes: 4 } },

@@ -12,7 +12,7 @@ export function observedCatalog(
   changes: Partial<ObservedCatalog> = {},
 ): ObservedCatalog {
   return {
-    ...{ name: 'weir-0', hasEnvoy: true, backends: new Map(), out: new Set(), unlisted: new Set() },
+    ...{ name: 'weir-0', hasEnvoy: true, backends: new Map(), out: new Set(), unlisted: new Set(), vectors: new Map() },
     clusters: new Set(clusters.map(({ name }) => clusterMark(name))),
     ...changes,
   };

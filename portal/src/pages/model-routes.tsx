@@ -14,6 +14,7 @@ const routeStates: Readonly<Record<ModelRouteObject['state'], string>> = {
   ejected: 'Ejected: its requests failed',
   probe: 'Being probed: its requests failed before',
   'invalid-structure': 'Not asked for structured answers: they were invalid',
+  'other-vectors': 'Without requests: its vectors are others than those of the model, or not known',
   'structure-probe': 'Being probed for structured answers',
   'last-resort': 'Last resort: its requests failed, and there is no other',
 };

@@ -1,5 +1,6 @@
 import type {
   AccountOperations,
+  comparing,
   declared,
   identifying,
   OperationArguments,
@@ -28,6 +29,13 @@ export const identityOperations = {
   listIdentities: true,
   openIdentityAccount: true,
 } as const satisfies Record<keyof typeof identifying | 'listIdentities', true>;
+
+/** The names of `comparing`. */
+export const vectorOperations = {
+  readVectorReferences: true,
+  keepVectorReference: true,
+  retainVectorReferences: true,
+} as const satisfies Record<keyof typeof comparing, true>;
 
 /** The names of `declared`. */
 export const declaredOperations = {

@@ -242,7 +242,9 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
   const unreachable = unreachableAt(replica, backend);
   if (unreachable !== undefined) return unreachable;
   const { endpoints, failing, differs } = replica.backends.get(backend.name) ?? {};
-  const isOut = routes.length > 0 && routes.every(({ id }) => replica.out.has(id));
+  // Vectors of a model are no fault of the Backend.
+  const ofRequests = routes.filter(({ id }) => replica.vectors.get(id)?.isWhole !== true);
+  const isOut = ofRequests.length > 0 && ofRequests.every(({ id }) => replica.out.has(id));
   const requestsFail = (what: string): Trouble =>
     requestTrouble(failing, differs === undefined ? what : `${what}; ${differs}`);
   if (failing?.evidence === 'probe') return requestsFail('no request has been answered since');

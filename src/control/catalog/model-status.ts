@@ -2,7 +2,7 @@ import { causeText } from '../../core/cause.ts';
 import { isProvider, isStandby, kindOfModel, type KubeObject, type Model, type Route } from '../../core/catalog.ts';
 import { engines } from '../../gateway/engines/engines.ts';
 import { formatUsd } from '../../core/money.ts';
-import type { ObservedCatalog } from '../../core/observed-catalog.ts';
+import { type ObservedCatalog, type VectorsFault, vectorsFaults } from '../../core/observed-catalog.ts';
 import { hasBackend, unreachableText } from './backend-status.ts';
 import type { ObjectProblem, ObjectResult } from './compile.ts';
 import {
@@ -38,7 +38,14 @@ export function modelStatus(object: KubeObject, { compilation, replicas, now }: 
   return {
     serves,
     notice,
-    statements: [accepted(facts), servable, priced(facts), listed(facts, servable), retiring(facts)],
+    statements: [
+      accepted(facts),
+      servable,
+      ...sameVectors(facts),
+      priced(facts),
+      listed(facts, servable),
+      retiring(facts),
+    ],
     fields: {
       routes: { ready, total, summary: `${ready}/${total}` },
       retireAt: notice === undefined ? null : instantText(notice.leavesAt),
@@ -146,6 +153,8 @@ function routeFault({ id, backend }: Route, replica: ObservedCatalog): RouteFaul
   const unreachable = unreachableText(replica, backend);
   if (unreachable !== undefined) return { text: unreachable, isOut: false };
   if (!replica.out.has(id)) return undefined;
+  const vectors = replica.vectors.get(id);
+  if (vectors?.isWhole === true) return { text: vectors.text, isOut: false };
   const { cause, status } = replica.backends.get(backend.name)?.failing ?? {};
   return { text: cause === undefined ? 'requests fail' : `it ${causeText(cause, status)}`, isOut: true };
 }
@@ -177,6 +186,27 @@ function servability({ result, model, notice, replicas, now }: ModelFacts, route
   }
   if (reasons !== '') return isTrue('SomeRoutesReady', reasons);
   return isTrue('RoutesReady');
+}
+
+/** Whether all routes of an embedding model make the same vectors. Other models have no such condition. */
+function sameVectors({ id, model, backends, replicas }: ModelFacts): readonly ModelStatement[] {
+  if (model?.embedding === undefined) return [];
+  const { isTrue, isFalse, isUnknown } = statementsOf('SameVectors');
+  const faults = model.routes.flatMap(({ id: route, backend: { name } }) => {
+    const found = replicas.flatMap(({ vectors }) => vectors.get(route) ?? []);
+    const worst = found.toSorted((a, b) => vectorsFaults.indexOf(b.kind) - vectorsFaults.indexOf(a.kind))[0];
+    if (worst === undefined) return [];
+    return [{ kind: worst.kind, text: `spec.routes[${backends.indexOf(name)}].backend: "${name}": ${worst.text}` }];
+  });
+  const textOf = (...kinds: readonly VectorsFault['kind'][]): string =>
+    faults.flatMap(({ kind, text }) => (kinds.includes(kind) ? [text] : [])).join('; ');
+  if (textOf('changed') !== '') {
+    const advice = `\`weir model accept-vectors ${id}\` takes them as the reference, for search indexes that are made anew`;
+    return [isFalse('VectorsChanged', `${textOf('changed', 'differs')}; ${advice}`)];
+  }
+  if (textOf('differs') !== '') return [isFalse('OtherVectors', textOf('differs'))];
+  if (textOf('unprobed') !== '') return [isUnknown('NotProbed', textOf('unprobed'))];
+  return [isTrue('SameVectors')];
 }
 
 function priced({ result, model }: ModelFacts): ModelStatement {

@@ -34,6 +34,25 @@ describe('what a person should notice', () => {
     ],
     ['that it has left, once', condition('Listed', 'True', 'Listed'), condition('Listed', 'False', 'NotInCatalog'), []],
     [
+      'other vectors',
+      condition('SameVectors', 'Unknown', 'NotProbed'),
+      condition('SameVectors', 'False', 'OtherVectors'),
+      ['Warning OtherVectors'],
+    ],
+    [
+      'that the vectors of the reference have changed, too',
+      condition('SameVectors', 'False', 'OtherVectors'),
+      condition('SameVectors', 'False', 'VectorsChanged'),
+      ['Warning VectorsChanged'],
+    ],
+    [
+      'the same vectors again, and not those from the start',
+      condition('SameVectors', 'False', 'VectorsChanged'),
+      condition('SameVectors', 'True', 'SameVectors'),
+      ['Normal SameVectors'],
+    ],
+    ['vectors that were never others', undefined, condition('SameVectors', 'True', 'SameVectors'), []],
+    [
       'a waiver',
       condition('Retiring', 'True', 'RetireAt'),
       condition('Retiring', 'True', 'NoticeWaived'),

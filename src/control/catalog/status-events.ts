@@ -35,6 +35,12 @@ const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefi
     if (turn === 'off' && !['Left', 'NotAccepted'].includes(change.to.reason)) return warning('NotServable');
     return turn === 'on' ? normal('Servable') : undefined;
   },
+  SameVectors: (change) => {
+    const turn = turned(change);
+    const isNews = turn === 'off' || (change.to.status === 'False' && change.from?.reason !== change.to.reason);
+    if (isNews) return warning(change.to.reason);
+    return turn === 'on' ? normal('SameVectors') : undefined;
+  },
   Priced: () => undefined,
   Listed: ({ from, to }) => {
     if (to.status === 'True' && from?.status !== 'True') return normal('Listed');

@@ -63,7 +63,10 @@ export const liveRouteSchema = z
     upstream_model: z.string(),
     weight: count,
     state: z
-      .enum(['available', 'full', 'ejected', 'probe', 'invalid-structure', 'structure-probe', 'last-resort'])
+      .enum([
+        ...['available', 'full', 'ejected', 'probe', 'invalid-structure', 'structure-probe', 'last-resort'],
+        'other-vectors',
+      ] as const)
       .meta({ description: 'whether a stream without tools would be sent there now' }),
     success: share.meta({ description: 'share of its attempts that succeeded lately' }),
     first_output_ms: ms.nullable().meta({ description: 'of streams, lately' }),

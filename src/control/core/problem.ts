@@ -15,6 +15,8 @@ export const problemKinds = [
   'files-filling',
   'overloaded',
   'model-not-served',
+  'vectors-changed',
+  'vectors-differ',
   'model-failing',
   'model-below-level',
   'backend-down',

@@ -40,6 +40,9 @@ it('gives the others everything that is wrong with the backends of a replica', a
   const observed = observedCatalog([{ name: 'backend-0123456789abcdef01234567' }], {
     out: new Set(['a@vllm-a']),
     unlisted: new Set(['b']),
+    vectors: new Map([
+      ['e@tei-b', { kind: 'differs', isWhole: true, text: 'endpoint 10.0.0.7:8080: lowest cosine 0.7313' }],
+    ]),
     backends: new Map([
       ['vllm-a', observedBackend({ refused: 'no such file' })],
       ['vllm-f', observedBackend({ isUntried: true })],

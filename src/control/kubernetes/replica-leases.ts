@@ -9,6 +9,7 @@ import {
   type ObservedCatalog,
   type ObservedEndpoints,
   unreachableReasons,
+  vectorsFaults,
 } from '../../core/observed-catalog.ts';
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
 import { durationMsOf, microTime, watchRenewals } from './leases.ts';
@@ -64,6 +65,10 @@ const writtenCatalog = z.object({
   isUntried: z.record(z.string(), z.literal(true)).default({}),
   differs: z.record(z.string(), z.string()).default({}),
   unlisted: z.array(z.string()),
+  // An older version does not write this field.
+  vectors: z
+    .record(z.string(), z.object({ kind: z.enum(vectorsFaults), isWhole: z.boolean(), text: z.string() }))
+    .default({}),
   // An older version does not write this field.
   endpoints: z
     .record(
@@ -162,7 +167,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions) {
   };
 }
 
-function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog): string {
+function textOf({ hasEnvoy, clusters, backends, out, unlisted, vectors }: ObservedCatalog): string {
   /** One fact of all backends that have it, by their names. */
   const fact = <Value>(most: number, of: (backend: ObservedBackend) => Value | undefined): Record<string, Value> => {
     const found = [...backends].flatMap(([name, backend]) => {
@@ -181,6 +186,11 @@ function textOf({ hasEnvoy, clusters, backends, out, unlisted }: ObservedCatalog
     isUntried: fact(maxBackends, ({ isUntried }) => isUntried || undefined),
     differs: fact(maxBackends, ({ differs }) => differs?.slice(0, maxTextLength)),
     unlisted: [...unlisted].slice(0, maxNames),
+    vectors: Object.fromEntries(
+      [...vectors]
+        .slice(0, maxBackends)
+        .map(([route, fault]) => [route, { ...fault, text: fault.text.slice(0, maxTextLength) }]),
+    ),
     endpoints: fact(maxBackends, ({ endpoints }) => endpoints && shortened(endpoints)),
   });
 }
@@ -200,7 +210,7 @@ function shortened({ total, healthy, ejected, failing, trouble }: ObservedEndpoi
 /** Reads the text of a replica; undefined when another version of the service wrote it in another form. */
 function readText(name: string, text: string): ObservedCatalog | undefined {
   try {
-    const { hasEnvoy, clusters, out, unlisted, ...facts } = writtenCatalog.parse(JSON.parse(text));
+    const { hasEnvoy, clusters, out, unlisted, vectors, ...facts } = writtenCatalog.parse(JSON.parse(text));
     const backends = new Set(Object.values(facts).flatMap((byBackend) => Object.keys(byBackend)));
     return {
       name: name.slice(prefix.length),
@@ -209,6 +219,7 @@ function readText(name: string, text: string): ObservedCatalog | undefined {
       backends: new Map([...backends].map((backend) => [backend, readBackend(facts, backend)])),
       out: new Set(out),
       unlisted: new Set(unlisted),
+      vectors: new Map(Object.entries(vectors)),
     };
   } catch {
     return undefined;

@@ -285,6 +285,20 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     'No route takes requests: because.',
   ],
   [
+    'a model makes other vectors than before',
+    object('Model/a', 'SameVectors False VectorsChanged', 'lowest cosine 0.5000'),
+    'vectors-changed',
+    'Model/a',
+    'so it gets no requests: lowest cosine 0.5000.',
+  ],
+  [
+    'endpoints of a model make other vectors',
+    object('Model/a', 'SameVectors False OtherVectors', 'lowest cosine 0.5000'),
+    'vectors-differ',
+    'Model/a',
+    'Some endpoints make other vectors, and get no requests: lowest cosine 0.5000.',
+  ],
+  [
     'a model misses its level',
     object('Model/a', 'Listed False BelowServiceLevel'),
     'model-below-level',

@@ -49,6 +49,9 @@ export const listingDelays: Readonly<Record<FoundKind, ListingDelays>> = {
   'files-filling': levels,
   overloaded: { afterMs: 5_000, clearMs: 30_000 },
   'model-not-served': flickering,
+  // Endpoints are probed each hour, and not by callers.
+  'vectors-changed': certain,
+  'vectors-differ': certain,
   'model-failing': rates,
   'model-below-level': certain,
   'backend-down': flickering,
@@ -76,6 +79,7 @@ export const ofModels: ReadonlySet<FoundKind> = new Set([
 ]);
 
 const covering: Readonly<Partial<Record<FoundKind, readonly FoundKind[]>>> = {
+  'model-not-served': ['vectors-changed'],
   'model-failing': ['model-not-served'],
   'model-below-level': ['model-failing'],
   'backend-failing': ['backend-down'],

@@ -107,6 +107,16 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
     problem: 'No route takes requests',
     action: 'Bring one of its backends back: docs/runbooks.md#weirnoroute',
   },
+  'SameVectors False VectorsChanged': {
+    kind: 'vectors-changed',
+    problem: 'The engine makes other vectors than those in search indexes, so it gets no requests',
+    action: 'Bring the earlier engine back, or make the indexes anew: docs/same-vectors.md#accept-new-vectors',
+  },
+  'SameVectors False OtherVectors': {
+    kind: 'vectors-differ',
+    problem: 'Some endpoints make other vectors, and get no requests',
+    action: 'Give them the model, pooling and precision of the reference: docs/same-vectors.md#explanations',
+  },
   'Listed False': {
     kind: 'model-below-level',
     problem: 'Callers do not see it in the list of models',

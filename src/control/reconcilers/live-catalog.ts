@@ -123,15 +123,19 @@ export function pricesOf({ prices }: Pick<Model, 'prices'>): NonNullable<LiveMod
 const plainStream = { stream: true, capabilities: [] } as const;
 
 function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveRoute {
-  const { state, success, firstOutput, tokenMs, inFlight, capacity } = health.status(route, plainStream);
+  const { state, hasOtherVectors, success, firstOutput, tokenMs, inFlight, capacity } = health.status(
+    route,
+    plainStream,
+  );
   const isFull = capacity !== undefined && inFlight >= capacity;
+  const whyNot = hasOtherVectors === true ? 'other-vectors' : isFull ? 'full' : 'ejected';
   return {
     route: route.id,
     backend: route.backend.name,
     engine: route.backend.engine,
     upstream_model: route.upstreamModel,
     weight: route.weight,
-    state: state === 'unavailable' ? (isFull ? 'full' : 'ejected') : state,
+    state: state === 'unavailable' ? whyNot : state,
     success,
     first_output_ms: firstOutput?.ms ?? null,
     first_output_p95_ms: health.firstOutputP95(route) ?? null,

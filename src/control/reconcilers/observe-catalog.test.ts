@@ -30,6 +30,7 @@ it('gives others a turn every few milliseconds, however many backends there are'
       answerOf: () => undefined,
       record: () => ({ answeredAt: undefined, failing: undefined, refusal: undefined, triedAt: undefined }),
       probeOf: () => undefined,
+      vectorsFaults: () => new Map(),
       refused: () => new Map(),
       snapshot: () => ({
         ...{ aliases: new Map(), clusters, version: 'v' },

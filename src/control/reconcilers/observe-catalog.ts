@@ -17,6 +17,7 @@ import type { Settings } from '../../process/settings/settings.ts';
 import { type EndpointFacts, envoyEndpoints, observeEndpoints, unreachableBy } from './observe-endpoints.ts';
 import { type DeclaredRoute, listDifference } from '../../core/compare-models.ts';
 import type { Probe, Probes } from './probe-backends.ts';
+import type { VectorsWatch } from './watch-vectors.ts';
 
 /** The service's own facts about its catalog, in addition to Envoy's reports. */
 export interface CatalogFacts extends EndpointFacts {
@@ -30,6 +31,8 @@ export interface CatalogFacts extends EndpointFacts {
   readonly record: (route: Route) => RouteRecord;
   /** The newest answer of a cluster's Backend to the question for its models. */
   readonly probeOf: Probes['of'];
+  /** Routes with endpoints that get no requests because of their vectors. */
+  readonly vectorsFaults: VectorsWatch['faults'];
 }
 
 /**
@@ -53,6 +56,7 @@ export async function observeCatalog(facts: CatalogFacts, envoy: EnvoyClusters |
     backends: await observeBackends(snapshot, { facts, envoy, inSlices }),
     out: new Set(out.flat()),
     unlisted: new Set(unlisted.flat()),
+    vectors: facts.vectorsFaults(),
   };
 }
 

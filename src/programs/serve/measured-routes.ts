@@ -1,7 +1,9 @@
 import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
 import { type HealthChecks, watchHealthChecks } from '../../control/reconcilers/health-checks.ts';
 import { type Probes, watchBackends } from '../../control/reconcilers/probe-backends.ts';
+import { type ReferenceStore, watchVectors } from '../../control/reconcilers/watch-vectors.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
+import { createAskVectors } from '../../gateway/request/ask-vectors.ts';
 import { createAnswerLengths } from '../../gateway/metering/expected-output.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createHealth, type LiveHealth } from '../../gateway/routing/health/health.ts';
@@ -11,6 +13,8 @@ import { createModelPerformance } from '../../telemetry/performance/model-perfor
 import { thresholds } from '../../telemetry/performance/thresholds.ts';
 import type { EnvoyParts } from './envoy-parts.ts';
 import type { Gates } from './logged-parts.ts';
+import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
+import type { OpenStore } from '../../books/store/connect-store.ts';
 import { openPools } from './open-pools.ts';
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
@@ -47,13 +51,28 @@ export function isOnTrial(
 export function measureRoutes(
   settings: Settings,
   {
-    envoy: { clusters, endpoints },
+    envoy: { clusters, endpoints, egress },
+    references,
+    changes,
+    log,
     common,
     sharing,
-  }: Pick<Gates, 'common' | 'sharing'> & { readonly envoy: Pick<EnvoyParts, 'clusters' | 'endpoints'> },
+  }: Pick<Gates, 'common' | 'sharing'> & {
+    readonly envoy: Pick<EnvoyParts, 'clusters' | 'endpoints' | 'egress'>;
+    readonly references: ReferenceStore;
+    readonly changes: OpenStore['changes'];
+    readonly log: PartLog;
+  },
 ) {
   const pools = openPools(settings, { common, sharing, endpoints });
-  const health = createHealth({ clock: systemClock, random: Math.random, endpoints, pools });
+  const vectors = watchVectors({
+    ...{ clock: systemClock, endpoints, store: references, changes, log },
+    ask: createAskVectors({ upstream: egress, clock: systemClock }),
+  });
+  const health = createHealth({
+    ...{ clock: systemClock, random: Math.random, endpoints, pools },
+    admitted: vectors.admitted,
+  });
   const errors = createErrorCounts(systemClock);
   let served: readonly Cluster[] = [];
   let servedAt = systemClock.now();
@@ -63,14 +82,23 @@ export function measureRoutes(
     endpoints,
     readError: chatErrors.read,
     health,
-    onRecovered: (routes) => errors.recovered(routes),
+    onRecovered: (routes) => {
+      errors.recovered(routes);
+      // An engine that is back may be another one.
+      vectors.recheck(routes);
+    },
   });
   /** Whether an endpoint passes its health check, is neither ejected nor cooling off, and answers probes. */
   const isWell = (route: Route): boolean =>
     health.isServing(route, checks.isUsed(route.backend.name)) && !probes.isDown(route);
+  /** Whether an endpoint may serve the route, as far as its vectors are known. */
+  const hasVectors = (route: Route): boolean => {
+    const isAdmitted = vectors.admitted(route);
+    return isAdmitted === undefined || endpoints.of(route.backend.cluster.name).some(({ name }) => isAdmitted(name));
+  };
   /** Whether requests are sent to the route, or its next request finds out whether it works. */
   const isServing = (route: Route): boolean =>
-    isWell(route) || isOnTrial(route, { now: systemClock.elapsed(), health, probes, checks });
+    isWell(route) || (hasVectors(route) && isOnTrial(route, { now: systemClock.elapsed(), health, probes, checks }));
   const measured = createModelPerformance({
     clock: systemClock,
     hasRoute: ({ routes }) => routes.some(isServing),
@@ -78,12 +106,13 @@ export function measureRoutes(
   });
   const answerLengths = createAnswerLengths();
   return {
-    ...{ pools, health, checks, probes, isWell, isServing, measured, errors, answerLengths },
+    ...{ pools, vectors, health, checks, probes, isWell, isServing, measured, errors, answerLengths },
     /** When the snapshot that is served was taken. */
     servedAt: () => servedAt,
     /** From now on, this snapshot is served. */
     follow: (snapshot: Snapshot): void => {
       served = snapshot.clusters;
+      vectors.follow(snapshot);
       const routes = routesOf(snapshot);
       health.retain(routes);
       probes.follow(routes);

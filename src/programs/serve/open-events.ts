@@ -10,7 +10,7 @@ import { backgroundClock } from '../../process/clock.ts';
 import type { Settings } from '../../process/settings/settings.ts';
 import { databaseLocation } from '../../books/databases/database-location.ts';
 import type { OpenStore } from '../../books/store/connect-store.ts';
-import { eventOperations } from '../../books/store/operation-names.ts';
+import { eventOperations, vectorOperations } from '../../books/store/operation-names.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { openAccountsThread } from '../../books/store/accounts-thread.ts';
 import type { ProgramSurroundings } from '../command-line/run-program.ts';
@@ -30,7 +30,7 @@ export async function openEvents(
   const wanted = await subscriptionsOf(settings);
   const { WEIR_DATABASE_URL: database } = settings;
   const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
-  const operations = { ...eventOperations, recordModelPrices: true };
+  const operations = { ...eventOperations, ...vectorOperations, recordModelPrices: true };
   const { store, close } = openAccountsThread(location, operations, { name: 'weir-events', silenceMs, idleMs });
   const partLog = limitRepeats(log, backgroundClock);
   const parts = { store, clock: backgroundClock, changes };

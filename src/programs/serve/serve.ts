@@ -51,7 +51,7 @@ export function run(argv: readonly string[]): Promise<number> {
         changes: () => changes(),
       });
       const service = await startService(settings, {
-        ...{ ...surroundings, number, storeThread, dependencies },
+        ...{ ...surroundings, number, storeThread, dependencies, references: events.store },
         ...{ events: events.deliveries, avoidable: events.avoidable },
       });
       changes = service.changes;

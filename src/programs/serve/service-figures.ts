@@ -17,6 +17,7 @@ import type { FileCheck } from '../../books/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/performance/model-performance.ts';
 import { catalogFigures, type ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import { backendHealth, type ServedCatalog } from '../../control/reconcilers/catalog.ts';
+import type { ReferenceStore, VectorsWatch } from '../../control/reconcilers/watch-vectors.ts';
 import type { ProgramSurroundings } from '../command-line/run-program.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
@@ -26,6 +27,8 @@ export type ServiceSurroundings = ProgramSurroundings &
     readonly dependencies: DependencyWatch;
     readonly avoidable: () => readonly AvoidableLimit[];
     readonly storeThread: Worker;
+    /** The reference vectors of embedding models, in the thread of the events. */
+    readonly references: ReferenceStore;
     /** Which one of several services behind one Envoy it is, from 1 on. Undefined: it has its Envoy for itself. */
     readonly number: number | undefined;
   };
@@ -39,6 +42,7 @@ interface MeasuredParts {
   readonly catalog: ServedCatalog;
   readonly isServing: (route: Route) => boolean;
   readonly measured: Pick<ModelPerformance, 'statusOf'>;
+  readonly vectors: Pick<VectorsWatch, 'figures'>;
   /** Undefined: limits are not shared. */
   readonly link: ValkeyLimits['link'] | undefined;
   readonly gate: { readonly blocked: () => number };
@@ -92,6 +96,7 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     backendHealth: async () => backendHealth(await catalog.look(), systemClock.now()),
     modelStatuses: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
+    vectors: parts.vectors.figures,
     threads: parts.threads.read,
     problems: parts.problems,
     demands: parts.demands,

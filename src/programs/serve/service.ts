@@ -72,8 +72,8 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const { sealing, found, search } = await openWebSearch(settings, envoy.egress, dependencies.of('web-search'));
   const readers = startReaders(settings, { sealing, search, log, secret: store.secret });
   const gates = await openGates(settings, partsLog);
-  const routes = measureRoutes(settings, { ...gates, envoy });
-  const { pools, health, checks, probes, isServing, measured, errors, servedAt } = routes;
+  const routes = measureRoutes(settings, { ...gates, envoy, ...surroundings, changes: store.changes, log: partsLog });
+  const { pools, vectors, health, checks, probes, isServing, measured, errors, servedAt } = routes;
   const identities = await openTokens(settings, { location, log: partsLog, report: dependencies.of('token-issuer') });
   const declared = openDeclaredAccounts(settings, location, identities.check);
   const catalog = await openServiceCatalog(settings, {
@@ -89,7 +89,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints: envoy.endpoints, capabilitiesOf };
   const phase = { isReady: false };
   const figures = figuresOf({
-    ...{ settings, store, fileCheck, catalog, isServing, measured, link: gates.sharing },
+    ...{ settings, store, fileCheck, catalog, isServing, measured, vectors, link: gates.sharing },
     ...{ gate: gates.addresses, load, shedder: envoy.shedder, discovery: envoy.discovery, threads, output, events },
     ...{ servedAt, dependencies },
     // `requests` and `extproc` are made below.
@@ -122,7 +122,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     },
   });
   announce({ type: 'ops', port: ops.port });
-  phase.isReady = await canServe({ catalog, admin: envoy.admin, stopped });
+  phase.isReady = await canServe({ catalog, vectors, admin: envoy.admin, stopped });
   const takeBackAddress = phase.isReady ? leaveAddress(settings, { number, port: ops.port }) : undefined;
   if (phase.isReady) {
     announce({ type: 'ready' });
@@ -146,7 +146,7 @@ export async function startService(settings: Settings, surroundings: ServiceSurr
     pools.close();
     await gates.sharing?.close();
     await fileCheck?.close();
-    for (const part of [declared, identities]) await part?.close();
+    for (const part of [declared, identities, vectors]) await part?.close();
     await store.close();
     threads.close();
   };
@@ -159,7 +159,7 @@ function openServiceCatalog(
   settings: Settings,
   {
     envoy,
-    routes: { health, checks, probes, isWell, measured, follow },
+    routes: { health, vectors, checks, probes, isWell, measured, follow },
     readers,
     found,
     ...options
@@ -181,6 +181,7 @@ function openServiceCatalog(
     record: health.record,
     answerOf: checks.answerOf,
     probeOf: probes.of,
+    vectorsFaults: vectors.faults,
     statusOf: measured.statusOf,
     searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
     onServed: (snapshot) => {
@@ -193,11 +194,16 @@ function openServiceCatalog(
 /** Resolves to whether requests can be served, and to false if the service is to stop before. */
 async function canServe({
   catalog,
+  vectors,
   admin,
   stopped,
 }: Pick<EnvoyParts, 'admin'> &
-  Pick<ServiceSurroundings, 'stopped'> & { readonly catalog: Pick<ServedCatalog, 'ready'> }): Promise<boolean> {
-  const isReady = await Promise.race([catalog.ready.then(() => true), stopped.then(() => false)]);
+  Pick<ServiceSurroundings, 'stopped'> &
+  Pick<ReturnType<typeof measureRoutes>, 'vectors'> & {
+    readonly catalog: Pick<ServedCatalog, 'ready'>;
+  }): Promise<boolean> {
+  const ready = catalog.ready.then(vectors.begin).then(() => true);
+  const isReady = await Promise.race([ready, stopped.then(() => false)]);
   // An earlier process that was restarted may have announced its end to Envoy.
   if (isReady) await admin.withdrawEnd().catch(() => undefined);
   return isReady;

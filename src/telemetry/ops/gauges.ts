@@ -3,7 +3,7 @@ import type { BackendDemand } from '../../gateway/core/backend-demand.ts';
 import type { Load } from '../../core/load.ts';
 import { type Problem, problemKinds } from '../../control/core/problem.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
-import type { ModelStatus } from '../../core/observed-catalog.ts';
+import type { ModelStatus, VectorsFigure } from '../../core/observed-catalog.ts';
 import type { FailingDependency } from '../../core/dependency-cause.ts';
 import { addBackendGauges, type BackendFigures } from './backend-gauges.ts';
 import { addDependencyGauge } from './dependency-gauge.ts';
@@ -88,6 +88,8 @@ export interface ServiceFigures extends BackendFigures {
   readonly discovery: () => DiscoveryFigures;
   /** The status of each model of the catalog, by its id. */
   readonly modelStatuses: () => Iterable<readonly [string, ModelStatus]>;
+  /** The routes of embedding models. */
+  readonly vectors: () => readonly VectorsFigure[];
   readonly threads: () => Promise<readonly ThreadFigures[]>;
   /** What is wrong now, the most urgent first. */
   readonly problems: () => readonly Pick<Problem, 'object' | 'kind'>[];
@@ -125,6 +127,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addDiskGauges(registry, figures.disk);
   addCatalogGauges(registry, figures);
   addModelGauges(registry, figures.modelStatuses);
+  addVectorGauges(registry, figures.vectors);
   addBackendGauges(registry, figures);
   addProblemGauges(registry, figures.problems);
   addDemandMetrics(registry, figures.demands);
@@ -226,6 +229,29 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
     () =>
       [...statuses()].flatMap(([model, { availability }]) =>
         availability === undefined ? [] : [[{ model }, availability] as const],
+      ),
+  );
+}
+
+function addVectorGauges(registry: Registry, vectors: () => readonly VectorsFigure[]): void {
+  const labelledGauge = labelledGaugesOf(registry);
+  const labels = ['model', 'route'] as const;
+  labelledGauge(
+    'weir_route_same_vectors',
+    'Whether all probed endpoints of the route make the vectors of the model: 1 or 0; absent until one was probed.',
+    labels,
+    () =>
+      vectors().flatMap(({ model, route, isSame }) =>
+        isSame === undefined ? [] : [[{ model, route }, Number(isSame)] as const],
+      ),
+  );
+  labelledGauge(
+    'weir_route_vector_similarity',
+    "Lowest cosine of the route's vectors to the model's reference, over its endpoints and the probe texts.",
+    labels,
+    () =>
+      vectors().flatMap(({ model, route, similarity }) =>
+        similarity === undefined ? [] : [[{ model, route }, similarity] as const],
       ),
   );
 }

@@ -253,6 +253,29 @@ describe('gauges', () => {
     expect(await metrics.render('prometheus')).not.toContain('model="a/a"');
   });
 
+  it('show whether routes of embedding models make the same vectors, once they were probed', async () => {
+    const metrics = begin({
+      vectors: () => [
+        { model: 'a/a', route: 'a/a@one', isSame: true, similarity: 0.9997 },
+        { model: 'a/a', route: 'a/a@two', isSame: false, similarity: 0.5 },
+        { model: 'a/a', route: 'a/a@three', isSame: false, similarity: undefined },
+        { model: 'a/a', route: 'a/a@four', isSame: undefined, similarity: undefined },
+      ],
+    });
+    expect(await linesOf(metrics)).toEqual(
+      containing(
+        ...['weir_route_same_vectors{model="a/a",route="a/a@one"} 1'],
+        ...['weir_route_same_vectors{model="a/a",route="a/a@two"} 0'],
+        ...['weir_route_same_vectors{model="a/a",route="a/a@three"} 0'],
+        ...['weir_route_vector_similarity{model="a/a",route="a/a@one"} 0.9997'],
+        'weir_route_vector_similarity{model="a/a",route="a/a@two"} 0.5',
+      ),
+    );
+    const text = await metrics.render('prometheus');
+    expect(text).not.toContain('a/a@four');
+    expect(text).not.toContain('weir_route_vector_similarity{model="a/a",route="a/a@three"}');
+  });
+
   it('show whether limits are shared, where there are other replicas', async () => {
     let sharing = { isShared: true, replicas: 3, late: 0 };
     const metrics = begin({ sharing: () => sharing, blockedAddresses: () => 2 });

@@ -148,6 +148,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     record: () => ({ answeredAt: undefined, failing: undefined, refusal: undefined, triedAt: undefined }),
     answerOf: () => undefined,
     probeOf: () => ({ at: 0, since: 0, answer: { kind: 'lists' } }),
+    vectorsFaults: () => new Map(),
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
     searchPrice: undefined,
     onChanged: () => undefined,

@@ -133,7 +133,14 @@ export function startReplica({ number, program, wire, envoy, chance, note }: Rep
       return [cluster.backend, observed] as const;
     });
     return {
-      ...{ name, hasEnvoy: !envoy.isAway(), out: new Set(), unlisted: new Set(), backends: new Map(backends) },
+      ...{
+        name,
+        hasEnvoy: !envoy.isAway(),
+        out: new Set(),
+        unlisted: new Set(),
+        vectors: new Map(),
+        backends: new Map(backends),
+      },
       clusters: new Set(clusters.filter((each) => envoy.has(each.name)).map((each) => clusterMark(each.name))),
     };
   }

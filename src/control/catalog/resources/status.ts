@@ -3,7 +3,7 @@ import { instant } from './fields.ts';
 import { conditionStatuses } from '../../core/live-catalog.ts';
 
 /** The conditions of a Model. Each condition comes after the conditions that it depends on. */
-const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
+const modelConditionTypes = ['Accepted', 'Servable', 'SameVectors', 'Priced', 'Listed', 'Retiring'] as const;
 export type ModelConditionType = (typeof modelConditionTypes)[number];
 
 const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;

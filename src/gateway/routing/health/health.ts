@@ -4,7 +4,7 @@ import type { Endpoints } from '../../../core/endpoint.ts';
 import type { AttemptPlace, Health } from '../../core/health.ts';
 import { createPools, type Pools } from '../pool/pools.ts';
 import type { EndpointHealth } from './endpoint-health.ts';
-import type { Admitted } from './known-endpoints.ts';
+import type { AdmitsEndpoint } from './known-endpoints.ts';
 import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
 import { type BackendLoads, createBackendLoads } from './load.ts';
@@ -25,7 +25,7 @@ export interface HealthOptions {
    * Which endpoints of a route may get its requests: those of an embedding model whose vectors are known to be the same. Absent: all
    * may.
    */
-  readonly admitted?: ((route: Route) => Admitted) | undefined;
+  readonly admitted?: ((route: Route) => AdmitsEndpoint) | undefined;
 }
 
 /** The pools, and whether other replicas use them without a word to this one. */

@@ -4,7 +4,7 @@ import type { BackendLoads } from './load.ts';
 import type { PoolView } from './pool-choice.ts';
 
 /** Whether an endpoint may get requests, by its name. Undefined: all may. */
-export type Admitted = ((endpoint: string) => boolean) | undefined;
+export type AdmitsEndpoint = ((endpoint: string) => boolean) | undefined;
 
 export interface KnownEndpointsOptions {
   readonly loads: BackendLoads;
@@ -12,7 +12,7 @@ export interface KnownEndpointsOptions {
   readonly pool: PoolView;
   readonly endpoints: () => readonly Endpoint[];
   /** `HealthOptions.admitted`, for this route. */
-  readonly admitted?: (() => Admitted) | undefined;
+  readonly admitted?: (() => AdmitsEndpoint) | undefined;
   readonly random: () => number;
   readonly elapsed: () => number;
 }
