@@ -126,11 +126,16 @@ test('conditions, problems, metrics and states of routes name them, with the cos
   const { models } = await liveCatalog(weir);
   const states = models.find(({ id }) => id === 'test/routes')?.routes.map(({ state }) => state);
   expect(states).toEqual(['available', 'other-vectors', 'other-vectors']);
-  const problems = await runWeir(['problems', '--data', weir.data, '--json']);
-  const listed = JSON.parse(problems.stdout) as readonly { readonly object: string; readonly problem: string }[];
+  const problems = async (): Promise<readonly { readonly object: string; readonly problem: string }[]> =>
+    JSON.parse((await runWeir(['problems', '--data', weir.data, '--json'])).stdout) as Awaited<
+      ReturnType<typeof problems>
+    >;
   // A Backend is not at fault, and a model that serves with another route has no further problem.
-  expect(listed.map(({ object }) => object).toSorted()).toEqual(['Model/test-pair', 'Model/test-routes']);
-  expect(listed[0]?.problem).toMatch(/^Some endpoints make other vectors, and get no requests: spec\.routes/);
+  const objects = async () => (await problems()).map(({ object }) => object).toSorted();
+  await expect.poll(objects, polling).toEqual(['Model/test-pair', 'Model/test-routes']);
+  expect((await problems())[0]?.problem).toMatch(
+    /^Some endpoints make other vectors, and get no requests: spec\.routes/,
+  );
   expect(await weir.metric('weir_route_same_vectors', { route: 'test/routes@first' })).toBe(1);
   expect(await weir.metric('weir_route_same_vectors', { route: 'test/routes@scaled' })).toBe(0);
 });

@@ -3,8 +3,13 @@ import { isProvider, type Model, type Route } from '../../core/catalog.ts';
 import type { Endpoint } from '../../core/endpoint.ts';
 import type { VectorsFault } from '../../core/observed-catalog.ts';
 import type { VectorReference } from '../../core/vector-reference.ts';
-import type { RouteOfModel } from '../../gateway/core/ask-vectors.ts';
-import type { VectorVerdict } from '../../gateway/core/compare-vectors.ts';
+import type { RouteOfModel, VectorsAnswer } from '../../gateway/core/ask-vectors.ts';
+import {
+  besideVerdict,
+  type VectorBounds,
+  type VectorVerdict,
+  wrongLengthVerdict,
+} from '../../gateway/core/compare-vectors.ts';
 
 /** A place that is probed: an endpoint, or a provider as a whole, whose addresses are one service. */
 export interface ProbedPlace {
@@ -99,9 +104,9 @@ export function vectorsFault(of: RouteVectors, reference: VectorReference | unde
     const isWhole = !places.some(({ verdict }) => verdict?.kind === 'same');
     const isChange = isWhole && reference !== undefined && isOwn(of, reference);
     const { finding, explanation } = first.verdict;
-    const against = reference === undefined ? '' : ` of ${reference.routeId}`;
     const text = `${namesOf(of, differing)}: ${finding}; usually ${explanation}`;
-    if (!isChange) return { kind: 'differs', isWhole, text: `other vectors than those${against}, ${text}` };
+    const whose = reference === undefined ? 'the model' : reference.routeId;
+    if (!isChange) return { kind: 'differs', isWhole, text: `other vectors than those of ${whose}, ${text}` };
     return { kind: 'changed', isWhole, text: `other vectors than before under the same name, ${text}` };
   }
   if (places.length === 0 || places.some(({ verdict }) => verdict !== undefined) || isAssumed(of, reference)) {
@@ -120,6 +125,15 @@ function namesOf(of: RouteOfModel, places: readonly ProbedPlace[]): string {
   const names = places.slice(0, maxNamed).map(({ endpoint }) => endpoint.name);
   const more = places.length - names.length;
   return `${names.length === 1 ? 'endpoint' : 'endpoints'} ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** The verdict on an answer that cannot be the model's, whatever its reference is. Undefined: it can, or there are no vectors. */
+export function faultOfAnswer(answer: VectorsAnswer, bounds: VectorBounds): VectorVerdict | undefined {
+  if (answer.kind === 'failed') return undefined;
+  if (answer.kind === 'wrong-length') return wrongLengthVerdict(answer.length, bounds);
+  const { vectors, alone } = answer;
+  const beside = alone && vectors[alone.index];
+  return beside && besideVerdict({ beside, alone: alone.vector }, bounds);
 }
 
 /** The lowest cosine over the endpoints of a route. Undefined: there is none. */

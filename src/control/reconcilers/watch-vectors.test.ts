@@ -28,7 +28,8 @@ function vectorsOf(model: number, { length = dimensions, noise = 0, scale = 1 } 
   );
 }
 
-type Engine = readonly Float32Array[] | 'down';
+/** `batches`: its vector of a text depends on the others of the call. */
+type Engine = readonly Float32Array[] | 'down' | 'batches';
 
 /** The rows of a database that replicas share. */
 function sharedStore() {
@@ -91,6 +92,10 @@ function watching(engines: Record<string, Engine>, shared = sharedStore(), clock
       expect(texts).toHaveLength(4);
       const engine = engines[endpoint.name] ?? 'down';
       if (engine === 'down') return { kind: 'failed', why: 'connection refused' };
+      if (engine === 'batches') {
+        const vectors = vectorsOf(1);
+        return { kind: 'vectors', vectors, alone: { index: 3, vector: vectorsOf(2)[3]! } };
+      }
       const length = engine[0]?.length ?? 0;
       const expected = model.embedding?.dimensions;
       return length === expected ? { kind: 'vectors', vectors: engine } : { kind: 'wrong-length', length };
@@ -399,4 +404,15 @@ it('reads references again only after a change of the database, where that is kn
   state.changes = 8;
   await pass(6_000);
   expect([state.reads, served(model)]).toEqual([2, ['a']]);
+});
+
+it('never serves an engine whose vectors depend on the other texts of a call, and makes no reference of them', async () => {
+  const model = modelOf([routeNamed('a'), routeNamed('b')]);
+  const { begin, follow, served, rows, textOf } = watching({ a: 'batches', b: vectorsOf(1) });
+  await follow(model);
+  await begin();
+  expect([served(model), rows.get(id)?.routeId]).toEqual([['b'], `${id}@b`]);
+  expect(textOf('a')).toMatch(
+    /between its own vectors of one text, alone and beside others in a call; usually llama\.cpp/,
+  );
 });

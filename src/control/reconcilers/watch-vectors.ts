@@ -9,15 +9,11 @@ import { messageOf } from '../../core/failure.ts';
 import type { VectorsFault, VectorsFigure } from '../../core/observed-catalog.ts';
 import type { VectorReference, VectorReferenceHead } from '../../core/vector-reference.ts';
 import type { AskVectors, VectorsAnswer } from '../../gateway/core/ask-vectors.ts';
-import {
-  compareVectors,
-  type ProbeVectors,
-  type VectorVerdict,
-  wrongLengthVerdict,
-} from '../../gateway/core/compare-vectors.ts';
+import { compareVectors, type ProbeVectors, type VectorVerdict } from '../../gateway/core/compare-vectors.ts';
 import { digestOfTexts, probeTexts } from '../../gateway/core/vector-probe.ts';
 import {
   admits,
+  faultOfAnswer,
   isOwn,
   lowestSimilarity,
   madeBy,
@@ -286,8 +282,9 @@ async function judge(
   place.failure = undefined;
   place.failures = 0;
   const bounds = { dimensions, minSimilarity };
-  if (answer.kind === 'wrong-length') {
-    take(place, { of, options, verdict: wrongLengthVerdict(answer.length, bounds) });
+  const fault = faultOfAnswer(answer, bounds);
+  if (fault !== undefined || answer.kind === 'wrong-length') {
+    if (fault !== undefined) take(place, { of, options, verdict: fault });
     return probeEveryMs;
   }
   const { vectors } = answer;

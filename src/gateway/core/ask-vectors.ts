@@ -13,7 +13,12 @@ export interface RouteOfModel {
  * for operators, on one line.
  */
 export type VectorsAnswer =
-  | { readonly kind: 'vectors'; readonly vectors: ProbeVectors }
+  | {
+      readonly kind: 'vectors';
+      readonly vectors: ProbeVectors;
+      /** The vector of one of the texts, embedded without the others. Absent: each text had a call of its own. */
+      readonly alone?: { readonly index: number; readonly vector: Float32Array } | undefined;
+    }
   | { readonly kind: 'wrong-length'; readonly length: number }
   | { readonly kind: 'failed'; readonly why: string };
 

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { compareVectors, cosineOf, figure, normOf, type ProbeVectors, type VectorVerdict } from './compare-vectors.ts';
+import {
+  besideVerdict,
+  compareVectors,
+  cosineOf,
+  figure,
+  normOf,
+  type ProbeVectors,
+  type VectorVerdict,
+} from './compare-vectors.ts';
 
 const dimensions = 64;
 const bounds = { dimensions, minSimilarity: 0.999 };
@@ -95,4 +103,13 @@ it('refuses vectors of another length than the declared one, and those of a refe
 it('never writes a cosine below the bound as the bound', () => {
   expect(figure(0.99899)).toBe('0.9989');
   expect(figure(1)).toBe('1.0000');
+});
+
+it('finds an engine whose vector of a text depends on the others of the call', () => {
+  const [alone = new Float32Array(), other = alone] = reference;
+  expect(besideVerdict({ beside: alone, alone }, bounds)).toBeUndefined();
+  expect(besideVerdict({ beside: other, alone }, bounds)).toMatchObject({
+    ...{ kind: 'differs', finding: expect.stringMatching(/^cosine -?0\.\d{4} between its own vectors of one text/) },
+    explanation: expect.stringMatching(/--parallel 1/),
+  });
 });

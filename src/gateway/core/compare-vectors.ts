@@ -89,6 +89,23 @@ export function wrongLengthVerdict(length: number, { dimensions }: Pick<VectorBo
   };
 }
 
+/**
+ * The verdict on an engine whose vector of a text depends on the other texts of the call, as with some batches of llama.cpp
+ * (https://github.com/ggml-org/llama.cpp/issues/26282). Undefined: it does not.
+ */
+export function besideVerdict(
+  { beside, alone }: { readonly beside: Float32Array; readonly alone: Float32Array },
+  { minSimilarity }: Pick<VectorBounds, 'minSimilarity'>,
+): VectorVerdict | undefined {
+  const lowest = cosineOf(beside, alone);
+  if (lowest >= minSimilarity - rounding) return undefined;
+  return {
+    ...{ kind: 'differs', lowest, texts: [] },
+    finding: `cosine ${figure(lowest)} between its own vectors of one text, alone and beside others in a call`,
+    explanation: 'llama.cpp with several slots: start it with --parallel 1, or set spec.embedding.maxInputs to 1',
+  };
+}
+
 /** A figure with four digits after the point. Rounds down, so that a cosine below a bound never reads as the bound. */
 export const figure = (value: number): string => (Math.floor((value + rounding) * 10_000) / 10_000).toFixed(4);
 

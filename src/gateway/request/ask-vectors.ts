@@ -26,7 +26,7 @@ const silenceMs = 30_000;
 
 /**
  * Embeds texts as a request of a caller would: the same body, the same reading, through Envoy, with the limits of the engine and of the
- * model on the number of inputs. It is no request of a caller: it is not settled, and says nothing about the health of the route.
+ * model on the number of inputs. The last text of the first call is embedded alone as well. It is no request of a caller: it is not settled, and says nothing about the health of the route.
  */
 export function createAskVectors(services: AskServices): AskVectors {
   return async (of, { endpoint, texts }) => {
@@ -38,7 +38,12 @@ export function createAskVectors(services: AskServices): AskVectors {
       if (answer.kind !== 'vectors') return answer;
       vectors.push(...answer.vectors);
     }
-    return { kind: 'vectors', vectors };
+    if (most === 1) return { kind: 'vectors', vectors };
+    const index = Math.min(most, texts.length) - 1;
+    const answer = await askOnce(of, { endpoint, texts: texts.slice(index, index + 1), ...services });
+    if (answer.kind !== 'vectors') return answer;
+    const [vector] = answer.vectors;
+    return { kind: 'vectors', vectors, alone: vector && { index, vector } };
   };
 }
 
