@@ -226,6 +226,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'certificate.days': certificateDays,
   'certificate.ends': thresholdOf('WeirCertificateEnds') ?? 0,
 
+  'rerank.documents': from('gateway/dialects/rerank/schema.ts', 'maxDocuments'),
   'web-search.searches': from('gateway/web-search/next-step.ts', 'maxSearches'),
   'web-search.pages': from('gateway/web-search/fit-sources.ts', 'maxPages'),
   'web-search.cited': from('core/web-search.ts', 'maxCitedText'),

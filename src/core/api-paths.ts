@@ -7,7 +7,15 @@ export const answerPaths: Readonly<Record<Surface, string>> = {
   messages: '/v1/messages',
   responses: '/v1/responses',
   embeddings: '/v1/embeddings',
+  rerank: '/v1/rerank',
 };
+
+/** Further paths of a surface. Cohere's newer clients write `/v2` themselves. */
+const otherAnswerPaths: Readonly<Partial<Record<Surface, string>>> = { rerank: '/v2/rerank' };
+
+/** All paths of a surface. */
+export const pathsOf = (surface: Surface): readonly string[] =>
+  [answerPaths[surface], otherAnswerPaths[surface]].filter((path) => path !== undefined);
 
 /** The kind of the models that answer a surface. */
 export const kindOfSurface: Readonly<Record<Surface, ModelKind>> = {
@@ -15,13 +23,14 @@ export const kindOfSurface: Readonly<Record<Surface, ModelKind>> = {
   messages: 'chat',
   responses: 'chat',
   embeddings: 'embedding',
+  rerank: 'rerank',
 };
 
 /**
  * Surfaces that are served while the catalog has a model of their kind. Without one they are like any unknown path: so Envoy hands
  * their requests to the service, which knows the catalog.
  */
-export const surfacesByKind = ['embeddings'] as const satisfies readonly Surface[];
+export const surfacesByKind = ['embeddings', 'rerank'] as const satisfies readonly Surface[];
 
 /** Paths that an operator may switch on (docs/reference/api.md §4.4). */
 export const furtherPaths = { key: '/v1/key', countTokens: '/v1/messages/count_tokens' } as const;

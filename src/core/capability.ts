@@ -70,6 +70,13 @@ export interface ReasoningControl {
   readonly budget: boolean;
 }
 
+/**
+ * What the scores of an engine that ranks documents are. `Probability`: 0 to 1. `Logit`: any number, of which a sigmoid makes a
+ * probability. `Cosine`: -1 to 1, of an embedding model.
+ */
+export const scoreScales = ['Probability', 'Logit', 'Cosine'] as const;
+export type ScoreScale = (typeof scoreScales)[number];
+
 /** Two tags of an operator's own. */
 export interface TagPair {
   readonly open: string;
@@ -165,6 +172,8 @@ export interface RequestTarget {
   readonly round?: Round | undefined;
   /** Length to which the engine shortens vectors. Absent: their own. */
   readonly shortenTo?: number | undefined;
+  /** Lengths to which documents are cut before they are ranked, UTF-16 units. Absent: they are not cut here. */
+  readonly documentLengths?: readonly number[] | undefined;
   /** The part of the inputs, or of the documents, that one call carries. Absent: all. */
   readonly piece?: Piece | undefined;
 }

@@ -3,6 +3,7 @@ import type {
   Feature,
   InlineReasoningNames,
   ReasoningControl,
+  ScoreScale,
   StructuredFormat,
   SystemMessages,
   ToolChoiceForm,
@@ -102,6 +103,7 @@ export interface CapabilityOverrides {
   readonly systemMessages?: SystemMessages;
   readonly continuation?: boolean;
   readonly continuationMark?: Exclude<ContinuationMark, 'none'>;
+  readonly rerankScores?: ScoreScale;
 }
 
 /** One model on one backend. */

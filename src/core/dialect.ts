@@ -12,7 +12,7 @@ export type ChatSurface = (typeof chatSurfaces)[number];
  * The surfaces for callers: one wire format each, with the same accounts, models and prices (docs/reference/api.md §1).
  * The ledger stores the position, so a new surface goes to the end.
  */
-export const surfaces = [...chatSurfaces, 'embeddings'] as const;
+export const surfaces = [...chatSurfaces, 'embeddings', 'rerank'] as const;
 export type Surface = (typeof surfaces)[number];
 
 /** A header in which a key may come. */
@@ -29,7 +29,7 @@ export interface AnswerIdentity {
 
 /** The fields of a request that the writer of its answer needs. */
 export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callFormat' | 'traceForm'> &
-  Pick<Request, 'maxOutputTokens' | 'reasoning' | 'responseFormat' | 'toolChoice'>;
+  Pick<Request, 'maxOutputTokens' | 'reasoning' | 'responseFormat' | 'toolChoice' | 'task'>;
 
 /** A synchronous machine: answer events in, server-sent events out. */
 export interface StreamWriter {

@@ -57,7 +57,7 @@ export type AnswerEvent =
     }
   | VectorsEvent
   | {
-      /** Scores of the documents from `first` on, as the engine gives them: 0 to 1, the same scale for all of them. */
+      /** Scores of the documents from `first` on: 0 to 1, the same scale for all of them. */
       readonly type: 'ranks';
       /** There is one choice. */
       readonly choice: 0;

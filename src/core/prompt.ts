@@ -14,6 +14,8 @@ export interface Prompt {
    * together with each other one. Limits are those of one such prompt, and a count is that of all of them.
    */
   readonly separate?: 'each' | 'pairs' | undefined;
+  /** Most tokens of each second text of `pairs`: longer ones are cut. */
+  readonly maxEach?: number | undefined;
 }
 
 export interface PromptCountOptions {
@@ -33,11 +35,16 @@ export interface PromptCountOptions {
   readonly scope?: string | undefined;
 }
 
+interface CutTexts {
+  /** Lengths of the texts that `maxEach` cuts, UTF-16 units, all but the first text. Absent: none is to be cut. */
+  readonly lengths?: readonly number[];
+}
+
 /** The number of tokens of a prompt, as far as it had to be counted. */
 export type PromptCount =
-  | { readonly kind: 'counted'; readonly tokens: number }
+  | ({ readonly kind: 'counted'; readonly tokens: number } & CutTexts)
   /** The prompt has at most `limit` tokens, and was not counted exactly. Only for callers that ask for `fit`. */
-  | { readonly kind: 'within'; readonly atMost: number }
+  | ({ readonly kind: 'within'; readonly atMost: number } & CutTexts)
   /** The prompt is over the limit. */
   | {
       readonly kind: 'over';

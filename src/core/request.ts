@@ -110,6 +110,18 @@ export interface ReasoningAsk {
   readonly budgetTokens?: number;
 }
 
+/** An order of documents. The first message is the query, each further one a document. */
+export interface RankTask {
+  readonly kind: 'rerank';
+  readonly documents: number;
+  /** Bytes of the query in UTF-8. Engines read it again with each document. */
+  readonly queryBytes: number;
+  readonly topN?: number | undefined;
+  /** The documents as they go back to the caller, each as JSON text. Undefined: they do not. */
+  readonly returned?: readonly string[] | undefined;
+  readonly maxTokensPerDocument?: number | undefined;
+}
+
 /** What a request asks for in place of an answer in words. */
 export type Task =
   | {
@@ -122,14 +134,7 @@ export type Task =
       /** Number of token ids of each input, if the inputs are lists of ids. Their messages hold these lists as JSON. */
       readonly tokenIds?: readonly number[] | undefined;
     }
-  | {
-      /** An order of documents. The first message is the query, each further one a document. */
-      readonly kind: 'rerank';
-      readonly documents: number;
-      readonly topN?: number | undefined;
-      readonly returnDocuments: boolean;
-      readonly maxTokensPerDocument?: number | undefined;
-    };
+  | RankTask;
 
 /** A request as the caller means it, independent of any vendor's format. */
 export interface Request {

@@ -59,7 +59,7 @@ export function answerTo(way: Way, engine: string | Wire | readonly Wire[], targ
   const reader = protocol.reader(
     { ...plannedOfAll(['a'])[0], route: routeOf('a'), target },
     {
-      ...{ contentType, choices: 1, answerBegun: false, keepDeltas: false },
+      ...{ contentType, header: () => undefined, choices: 1, answerBegun: false, keepDeltas: false },
     },
   );
   const events: AnswerEvent[] = [];

@@ -17,6 +17,7 @@ const ownPrefixes = {
   messages: 'msg_',
   responses: 'resp_',
   embeddings: 'embd-',
+  rerank: 'rerank-',
 } as const satisfies Readonly<Record<Surface, string>>;
 const packedText = /^[\w-]{21}[AQgw]$/;
 

@@ -16,6 +16,11 @@ import {
   createStreamWriter as createMessagesStreamWriter,
   writeError as writeMessagesError,
 } from './messages/write-response.ts';
+import { readRequest as readRerankRequest } from './rerank/read-request.ts';
+import {
+  createJsonWriter as createRerankJsonWriter,
+  createStreamWriter as createRerankStreamWriter,
+} from './rerank/write-response.ts';
 import { readRequest as readResponsesRequest } from './responses/read-request.ts';
 import {
   createJsonWriter as createResponsesJsonWriter,
@@ -68,5 +73,16 @@ const embeddings: Dialect = {
   writeError: writeChatError,
 };
 
+/** Rerank: `POST /v1/rerank` or `/v2/rerank`, while the catalog has a rerank model (docs/rerank.md). Errors are those of chat. */
+const rerank: Dialect = {
+  surface: 'rerank',
+  idPrefixes: { request: 'rerank-', toolCall: 'call_' },
+  keyHeaders: ['authorization'],
+  readRequest: readRerankRequest,
+  createStreamWriter: createRerankStreamWriter,
+  createJsonWriter: createRerankJsonWriter,
+  writeError: writeChatError,
+};
+
 /** The wire formats that callers may speak. */
-export const dialects: Readonly<Record<Surface, Dialect>> = { chat, messages, responses, embeddings };
+export const dialects: Readonly<Record<Surface, Dialect>> = { chat, messages, responses, embeddings, rerank };

@@ -201,7 +201,7 @@ function takeHead(running: RunningAttempt, status: number, header: (name: string
   const contentType = header('content-type') ?? '';
   const answerBegun = continuation?.answerBegun ?? false;
   const keepDeltas = continuation !== undefined;
-  running.reader = protocol.reader(planned, { contentType, choices, answerBegun, keepDeltas });
+  running.reader = protocol.reader(planned, { contentType, header, choices, answerBegun, keepDeltas });
   if (running.reader === undefined) finish(running, { kind: 'content-type', detail: 'unexpected content type' });
 }
 

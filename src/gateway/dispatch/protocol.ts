@@ -24,6 +24,8 @@ export interface EngineProtocol {
 export interface ExpectedAnswer {
   /** The content type that the engine declares. */
   readonly contentType: string;
+  /** A header of the answer. */
+  readonly header: (name: string) => string | undefined;
   /** How many choices the engine was asked for. */
   readonly choices: number;
   /** The answer continues in the middle of a text. */

@@ -1,4 +1,10 @@
-import { type Capabilities, type ReasoningSetting, structuredFormats, toolChoiceForms } from '../../core/capability.ts';
+import {
+  type Capabilities,
+  type ReasoningSetting,
+  type ScoreScale,
+  structuredFormats,
+  toolChoiceForms,
+} from '../../core/capability.ts';
 import { reasoningEfforts, type ResponseFormat } from '../../core/request.ts';
 import type { MessageDemands } from './message-demands.ts';
 import type { LoadGauges } from '../core/engine-load.ts';
@@ -23,9 +29,17 @@ export interface EmbeddingsRow {
 export interface RerankRow {
   /** Behind the Backend's own path. */
   readonly path: string;
+  /** The path is beside the `/v1` of the Backend's own path, and not below it. */
+  readonly besideV1?: true;
   readonly form: 'cohere' | 'tei';
-  /** The engine sends logits, not scores between 0 and 1. */
-  readonly rawScores: boolean;
+  /** What the scores of its usual models are. Routes can declare another scale. */
+  readonly scores: ScoreScale;
+  /** Field for the most tokens of a document. Absent: the engine does not cut documents at a number of the caller's. */
+  readonly documentLimit?: string;
+  /** The engine returns the documents unless it is told not to. */
+  readonly echoes?: 'unless-told';
+  /** Response header with the number of tokens, where the body has none. */
+  readonly tokensHeader?: string;
   /** Most documents of one call. Absent: the engine has no limit of its own. */
   readonly maxDocuments?: number;
 }

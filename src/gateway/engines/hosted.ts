@@ -29,7 +29,7 @@ export const openai: Engine = {
   writeReasoning: byEffort,
   writeResponseFormat: usualResponseFormat,
   embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true, maxInputs: 2048 },
-  rerank: { path: '/rerank', form: 'cohere', rawScores: false },
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', documentLimit: 'max_tokens_per_doc' },
 };
 
 /** DeepSeek's own API. It continues answers on another base path (`/beta`), so a route must declare that ability. */
@@ -69,6 +69,7 @@ const dashscope: Engine = {
     thinking_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
   embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false, maxInputs: 10 },
+  rerank: undefined,
 };
 
 /** Moonshot's API. */
@@ -100,6 +101,7 @@ const zai: Engine = {
   // Without `tool_stream`, the arguments of a call arrive as one chunk, after minutes of silence.
   extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),
   embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false, maxInputs: 64 },
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', maxDocuments: 128 },
 };
 
 /** Fireworks. It accepts a level or a budget, never both, and refuses `reasoning` on replayed messages. */
@@ -117,6 +119,7 @@ const fireworks: Engine = {
         { thinking: { type: 'enabled', budget_tokens: Math.max(1024, setting.budgetTokens) } }
       : byEffort(setting),
   embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false },
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', echoes: 'unless-told' },
 };
 
 /** Together. Its models accept different reasoning controls, so a route can override this one. */
@@ -129,6 +132,7 @@ const together: Engine = {
     reasoning_effort: setting.enabled ? setting.effort : undefined,
   }),
   embeddings: { path: '/embeddings', base64: false, dimensions: false, tokenIds: false },
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability' },
 };
 
 export const providers: Readonly<Record<ProviderName, Engine>> = {

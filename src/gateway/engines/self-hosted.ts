@@ -24,6 +24,7 @@ const vllm: Engine = {
   }),
   // It shortens vectors only of models that were trained for it, and refuses `dimensions` otherwise.
   embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true },
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', documentLimit: 'max_tokens_per_doc' },
 };
 
 /** SGLang's OpenAI-compatible server. docs/reference/engines.md §3 to §7. */
@@ -34,6 +35,7 @@ const sglang: Engine = {
   loadGauges: { running: 'sglang:num_running_reqs', waiting: 'sglang:num_queue_reqs' },
   writeReasoning: byTemplate,
   embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: true },
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', echoes: 'unless-told' },
 };
 
 /** llama.cpp's llama-server with `--jinja`. It is tested with a real server in test/engine. */
@@ -55,8 +57,8 @@ const llamacpp: Engine = {
   loadGauges: { running: 'llamacpp:requests_processing', waiting: 'llamacpp:requests_deferred' },
   writeReasoning: byTemplate,
   embeddings: { path: '/embeddings', base64: true, dimensions: false, tokenIds: true },
-  // With `--reranking`: the scores are logits.
-  rerank: { path: '/rerank', form: 'cohere', rawScores: true },
+  // With `--reranking`. Scores of Qwen3-Reranker are probabilities.
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Logit' },
 };
 
 /** Ollama's OpenAI-compatible endpoint. It ignores tool_choice, so only its default behaviour is offered. */
@@ -107,8 +109,10 @@ const tei: Engine = {
   ...openai,
   servesChat: false,
   embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true, maxInputs: 32 },
-  // Its own path, beside `/v1`.
-  rerank: { path: '/rerank', form: 'tei', rawScores: false, maxDocuments: 32 },
+  rerank: {
+    ...{ path: '/rerank', besideV1: true, form: 'tei', scores: 'Probability', maxDocuments: 32 },
+    tokensHeader: 'x-compute-tokens',
+  },
 };
 
 /** Infinity, michaelfeil's server of embeddings. */
@@ -116,7 +120,7 @@ const infinity: Engine = {
   ...openai,
   servesChat: false,
   embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: false, maxInputs: 2048 },
-  rerank: { path: '/rerank', form: 'cohere', rawScores: false, maxDocuments: 2048 },
+  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', maxDocuments: 2048 },
 };
 
 export const selfHosted: Readonly<Record<SelfHostedName, Engine>> = { vllm, sglang, llamacpp, ollama, tgi };

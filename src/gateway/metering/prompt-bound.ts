@@ -12,6 +12,8 @@ const maxToolPromptTokens = 2048;
 /** Tokens that it may add around a message, a call and a tool. */
 const maxMessageTokens = 64;
 const maxToolTokens = 512;
+/** Tokens that a template may add around a query and a document: that of Qwen3-Reranker adds 100. */
+const maxPairTokens = 256;
 /** Tokens that a template may add beyond twice what was measured of it: an engine may have another version of it. */
 const maxUnmeasuredTokens = 256;
 
@@ -19,6 +21,8 @@ interface SentPrompt {
   /** Bytes of the body that the engine got. */
   readonly bodyBytes: number;
   readonly shape: Pick<PromptShape, 'messages' | 'tools' | 'toolCalls' | 'images' | 'callerImages' | 'imageBytes'>;
+  /** A query that the engine reads with each of so many documents. */
+  readonly pairs?: { readonly queryBytes: number; readonly documents: number } | undefined;
 }
 
 /**
@@ -28,7 +32,7 @@ interface SentPrompt {
  * that expand text without limit.
  */
 export function maxPromptTokens(
-  { bodyBytes, shape }: SentPrompt,
+  { bodyBytes, shape, pairs = { queryBytes: 0, documents: 0 } }: SentPrompt,
   { tokenizer, bounds }: Pick<Model, 'tokenizer'> & { readonly bounds: TokenizerBounds | undefined },
 ): number {
   const { images, callerImages, imageBytes, tools, toolCalls } = shape;
@@ -36,9 +40,11 @@ export function maxPromptTokens(
   // An image of a tool may have been replaced by a text.
   const textBytes = images === callerImages ? Math.max(0, bodyBytes - imageBytes) : bodyBytes;
   const tokensPerByte = bounds === undefined ? 1 : (bounds.tokensPerByte ?? Infinity);
-  const text = textBytes * tokensPerByte * (tools + toolCalls > 0 ? 2 : 1);
+  const repeated = pairs.queryBytes * Math.max(0, pairs.documents - 1);
+  const text = (textBytes + repeated) * tokensPerByte * (tools + toolCalls > 0 ? 2 : 1);
   // The tokens of an image depend on its size.
-  return text + templateTokens(shape, bounds) + 2 * images * (tokenizer?.tokensPerImage ?? 0);
+  const around = templateTokens(shape, bounds) + pairs.documents * maxPairTokens;
+  return text + around + 2 * images * (tokenizer?.tokensPerImage ?? 0);
 }
 
 /**

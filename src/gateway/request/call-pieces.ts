@@ -13,7 +13,7 @@ import { wholeOf } from './task-protocol.ts';
 /** Most pieces of a request that are sent side by side. More would delay the requests of other callers. */
 const maxSideBySide = 4;
 
-interface TaskCall extends Omit<ModelCall, 'round' | 'piece'> {
+export interface TaskCall extends Omit<ModelCall, 'round' | 'piece'> {
   readonly task: Task;
 }
 
@@ -72,7 +72,7 @@ export function callPieces(call: TaskCall, services: ModelServices): Dispatch {
 }
 
 /** Divides the inputs of a task, or its documents, into pieces that every route of a plan takes. All but the last one are equal. */
-function piecesOf(task: Task, { model, routes, leftOut = [] }: Plan): readonly Piece[] {
+export function piecesOf(task: Task, { model, routes, leftOut = [] }: Plan): readonly Piece[] {
   const { count: total } = wholeOf(task);
   const size = Math.min(...[...routes, ...leftOut].map(({ route }) => maxOfPiece(task, model, route)));
   if (total <= size) return [wholeOf(task)];

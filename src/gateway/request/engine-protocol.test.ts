@@ -48,7 +48,9 @@ async function bill(
   );
   await protocol.request(plannedOf('a'), endpointOf('a'));
   const contentType = stream ? 'text/event-stream' : 'application/json';
-  const reader = protocol.reader(plannedOf('a'), { contentType, choices: 1, answerBegun: false, keepDeltas: false });
+  const reader = protocol.reader(plannedOf('a'), {
+    ...{ contentType, header: () => undefined, choices: 1, answerBegun: false, keepDeltas: false },
+  });
   const meter = createMeter(estimatePrompt(prepared.shape, model), counters);
   meter.take(reader?.push(new TextEncoder().encode((stream ? streamOf : jsonOf)(answer, usage))).events ?? []);
   meter.take(reader?.end().events ?? []);

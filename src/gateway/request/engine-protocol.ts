@@ -46,6 +46,17 @@ export interface StateServices {
 
 const encoder = new TextEncoder();
 
+/** Where a call goes, behind the path of its Backend or beside the last part of it. */
+export interface CallPath {
+  readonly path: string;
+  readonly besideV1?: true;
+}
+
+interface WrittenCall extends CallPath {
+  readonly accept: UpstreamCall['accept'];
+  readonly target: RequestTarget;
+}
+
 /** How a reader's counts are checked, besides by its prompt. */
 type CheckedAnswer = Pick<UsageBounds, 'cap' | 'choices' | 'mayRepeat'>;
 
@@ -55,9 +66,14 @@ type CheckedAnswer = Pick<UsageBounds, 'cap' | 'choices' | 'mayRepeat'>;
  */
 export function createEngineCalls({ watch, prepared, plan, counters, piece }: EngineCallsOptions) {
   const { model, affinity } = plan;
-  const { shape } = prepared;
+  const { shape, request } = prepared;
+  const { task } = request;
+  const pairs =
+    task?.kind === 'rerank' && piece !== undefined
+      ? { queryBytes: task.queryBytes, documents: piece.count }
+      : undefined;
   /** The share of the prompt that a call carries. */
-  const share = piece === undefined ? 1 : piece.count / shape.messages;
+  const share = piece === undefined ? 1 : piece.count / (task?.kind === 'rerank' ? task.documents : shape.messages);
   const promptEstimate = Math.ceil(estimatePrompt(shape, model) * share);
   /** Size of the largest body that an engine got. Undefined before one was written. */
   let bodyBytes: number | undefined;
@@ -72,7 +88,7 @@ export function createEngineCalls({ watch, prepared, plan, counters, piece }: En
     const bounds = boundsNow();
     return {
       min: share < 1 ? 1 : minPromptTokens(shape, bounds),
-      max: bodyBytes === undefined ? Infinity : maxPromptTokens({ bodyBytes, shape }, { ...model, bounds }),
+      max: bodyBytes === undefined ? Infinity : maxPromptTokens({ bodyBytes, shape, pairs }, { ...model, bounds }),
     };
   };
   const maxTokenBytes = () => boundsNow()?.maxTokenBytes;
@@ -81,13 +97,10 @@ export function createEngineCalls({ watch, prepared, plan, counters, piece }: En
     write: (
       route: Route,
       endpoint: Endpoint,
-      {
-        path: behind,
-        accept,
-        target,
-      }: { readonly path: string; readonly accept: UpstreamCall['accept']; readonly target: RequestTarget },
+      { path: behind, besideV1, accept, target }: WrittenCall,
     ): UpstreamCall | Promise<UpstreamCall> => {
-      const { cluster, headers, path, query = '' } = route.backend;
+      const { cluster, headers, path: own, query = '' } = route.backend;
+      const path = besideV1 === true ? own.replace(/\/v1$/, '') : own;
       const call = {
         cluster: cluster.name,
         backend: cluster.backend,

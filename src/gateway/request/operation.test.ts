@@ -42,4 +42,11 @@ describe('the operation of a request', () => {
     expect(post('/v1/embeddings', withEmbedding)).toEqual(['answer', 'embeddings']);
     expect(operationOf({ method: 'GET', path: '/v1/embeddings' }, withEmbedding).kind).toBe('unknown');
   });
+
+  it.each(['/v1/rerank', '/v2/rerank'])('is rerank at %s only while the catalog has a model of that kind', (path) => {
+    expect(post(path)).toEqual(['unserved', 'rerank']);
+    const withRerank = { ...off, snapshots: { current: () => snapshotOf('chat', 'rerank') } };
+    expect(post(path, withRerank)).toEqual(['answer', 'rerank']);
+    expect(post('/v1/embeddings', withRerank)).toEqual(['unserved', 'embeddings']);
+  });
 });

@@ -1,11 +1,11 @@
 import {
-  answerPaths,
   furtherPaths,
   hasFurtherPaths,
   kindOfSurface,
   maxShownPathLength,
   modelPath,
   nothingAt,
+  pathsOf,
   type ServedApi,
   surfacesByKind,
 } from '../../core/api-paths.ts';
@@ -44,7 +44,9 @@ export interface Operation {
   readonly dialect: Dialect;
 }
 
-const surfaceAt: ReadonlyMap<string, Surface> = new Map(surfaces.map((surface) => [answerPaths[surface], surface]));
+const surfaceAt: ReadonlyMap<string, Surface> = new Map(
+  surfaces.flatMap((surface) => pathsOf(surface).map((path) => [path, surface])),
+);
 
 const kinds: ReadonlyMap<string, Kind> = new Map([
   ['GET /v1/models', 'models'],

@@ -28,7 +28,15 @@ import {
 } from './accept-request.ts';
 import { answerCount } from './count-tokens.ts';
 import { operationOf, type OtherServices, replyOther } from './operation.ts';
-import { checkWait, countersFor, countingOf, planRequest, type PlanServices, planForCaches } from './plan-request.ts';
+import {
+  checkWait,
+  countersFor,
+  countingOf,
+  planDocuments,
+  planRequest,
+  type PlanServices,
+  planForCaches,
+} from './plan-request.ts';
 import { replyRefusal } from './reply.ts';
 import { serveRequest, type ServeServices } from './serve-request.ts';
 
@@ -137,8 +145,8 @@ async function completeAdmitted(request: AdmittedRequest, services: PipelineServ
     const asked = { request, prepared, snapshot };
     const planned = planRequest(asked, services);
     const context = { model: planned.model, tokenizers, counting: countingOf(planned, request) };
-    await checkContext(prepared, context);
-    const plan = planForCaches(planned, asked, services);
+    const lengths = await checkContext(prepared, context);
+    const plan = planForCaches(planDocuments(planned, prepared.request, lengths), asked, services);
     checkWait(plan, asked, services);
     const counters = countersFor(prepared, { ...context, counting: countingOf(plan, request) });
     const settlement = createSettlement(

@@ -1,5 +1,5 @@
 import { isProvider, type Model, modelNamed, type Snapshot } from '../../core/catalog.ts';
-import { asFailure } from '../../core/failure.ts';
+import { asFailure, Failure } from '../../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import { type Plan, type PlannedRoute, withFirst, withRoutes } from '../core/plan.ts';
 import { type PreparedRequest, type PromptCounting, promptCounting, type Tokenizers } from '../../core/prompt.ts';
@@ -57,6 +57,27 @@ export function planRequest({ request, prepared, snapshot }: RequestToPlan, serv
     if (asFailure(error).code === 'no_capacity') watch.progress({ kind: 'unavailable' });
     throw error;
   }
+}
+
+/**
+ * Has the documents of a request cut to `max_tokens_per_doc`: by the model's tokenizer, else by the engines that can. `lengths`: what
+ * the tokenizer has found. Throws `param_not_supported` if nothing cuts them.
+ */
+export function planDocuments(
+  plan: Plan,
+  { task }: Pick<PreparedRequest['request'], 'task'>,
+  lengths: readonly number[] | undefined,
+): Plan {
+  if (task?.kind !== 'rerank' || task.maxTokensPerDocument === undefined) return plan;
+  if (lengths !== undefined)
+    return withRoutes(plan, (planned) => ({ ...planned, target: { ...planned.target, documentLengths: lengths } }));
+  const cuts = ({ route }: PlannedRoute): boolean => engines[route.backend.engine].rerank?.documentLimit !== undefined;
+  const { routes, leftOut = [], equals = [], model } = plan;
+  const [first, ...others] = routes.filter(cuts);
+  if (first !== undefined)
+    return { ...plan, routes: [first, ...others], leftOut: leftOut.filter(cuts), equals: equals.filter(cuts) };
+  const message = `max_tokens_per_doc: ${model.id} has no tokenizer that cuts documents, and no engine that does`;
+  throw new Failure('param_not_supported', message);
 }
 
 const nowhere: ReadonlySet<string> = new Set();

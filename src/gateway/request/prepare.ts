@@ -1,5 +1,5 @@
 import type { RequestTarget } from '../../core/capability.ts';
-import { estimatePromptText } from '../core/count-tokens.ts';
+import { estimatePromptText, estimateTokens } from '../core/count-tokens.ts';
 import type { ReadOptions, Surface } from '../../core/dialect.ts';
 import { conversationDigest, promptDigest } from '../core/digests.ts';
 import { blockContents, promptText } from '../core/prompt-text.ts';
@@ -12,7 +12,7 @@ import type { Request, ResponseFormat, Tool } from '../../core/request.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { openEngineState } from './engine-state.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
-import { writeTask } from '../dialects/engine/write-task.ts';
+import { textOf, writeTask } from '../dialects/engine/write-task.ts';
 import { promptBlocks } from '../routing/pool/prompt-blocks.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
@@ -117,11 +117,17 @@ function shapeOf(request: Request, contents: BlockContents, size: Size): PromptS
   return { ...size, ...counts, ...digests, hasLaterSystem, ...textTokensOf(request) };
 }
 
-/** Token ids need no estimate. */
+/** Token ids need no estimate. A query is read with each document. */
 function textTokensOf(request: Request): Pick<PromptShape, 'textTokens' | 'messageTokens'> {
-  const { task } = request;
-  if (task?.kind !== 'embedding' || task.tokenIds === undefined) return estimatePromptText(request);
-  const tokens = task.tokenIds.reduce((sum, length) => sum + length, 0);
+  const { task, messages } = request;
+  if (task?.kind === 'embedding' && task.tokenIds !== undefined) {
+    const tokens = task.tokenIds.reduce((sum, length) => sum + length, 0);
+    return { textTokens: tokens, messageTokens: tokens };
+  }
+  if (task?.kind !== 'rerank') return estimatePromptText(request);
+  const { documents, maxTokensPerDocument = Infinity } = task;
+  const [query = 0, ...sizes] = messages.map((message) => estimateTokens(textOf(message)));
+  const tokens = Math.ceil(sizes.reduce((sum, size) => sum + Math.min(size, maxTokensPerDocument), query * documents));
   return { textTokens: tokens, messageTokens: tokens };
 }
 
@@ -142,7 +148,8 @@ export function promptOf(
   { messages, tools, task }: Pick<Request, 'messages' | 'tools' | 'task'>,
   { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
 ): Prompt {
-  if (task !== undefined) return { messages, tools, separate: task.kind === 'embedding' ? 'each' : 'pairs' };
+  if (task?.kind === 'embedding') return { messages, tools, separate: 'each' };
+  if (task !== undefined) return { messages, tools, separate: 'pairs', maxEach: task.maxTokensPerDocument };
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 

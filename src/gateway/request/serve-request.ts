@@ -15,6 +15,7 @@ import { type Settlement, tokensOf } from '../metering/settle.ts';
 import type { AdmittedRequest } from './accept-request.ts';
 import { attemptsFailed, callModel, type ModelServices } from './call-model.ts';
 import { callPieces } from './call-pieces.ts';
+import { rankPieces } from './rank-pieces.ts';
 import { type Relay, relayAnswer } from './relay.ts';
 import { runSearchLoop, takesRounds, type WebSearch } from './search-loop.ts';
 
@@ -103,7 +104,7 @@ function dispatchRequest(planned: PlannedRequest, relay: Relay, services: ServeS
   const call = { ...planned, signal: exchange.signal, deliver };
   const running =
     task !== undefined
-      ? callPieces({ ...call, task }, services)
+      ? (task.kind === 'rerank' ? rankPieces : callPieces)({ ...call, task }, services)
       : search !== undefined && takesRounds(request)
         ? runSearchLoop(call, { ...services, search })
         : callModel(call, services);

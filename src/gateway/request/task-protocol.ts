@@ -3,11 +3,13 @@ import type { ResponseReader } from '../../core/event.ts';
 import type { Task } from '../../core/request.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import { chatErrors } from '../dialects/engine/read-error.ts';
+import { countOf } from '../dialects/engine/read-field.ts';
+import { readRanksAs } from '../dialects/engine/read-ranks.ts';
 import { readVectorsAs } from '../dialects/engine/read-vectors.ts';
-import type { EngineProtocol } from '../dispatch/protocol.ts';
+import type { EngineProtocol, ExpectedAnswer } from '../dispatch/protocol.ts';
 import type { Engine } from '../engines/engine.ts';
 import { engines } from '../engines/engines.ts';
-import { createEngineCalls, type EngineCallsOptions } from './engine-protocol.ts';
+import { type CallPath, createEngineCalls, type EngineCallsOptions } from './engine-protocol.ts';
 
 export interface TaskProtocolOptions extends EngineCallsOptions {
   readonly task: Task;
@@ -22,12 +24,12 @@ export function taskProtocol(options: TaskProtocolOptions): EngineProtocol {
     errors: chatErrors,
     request: ({ route, target }, endpoint) =>
       calls.write(route, endpoint, {
-        path: pathOf(task, engines[route.backend.engine]),
+        ...pathOf(task, engines[route.backend.engine]),
         accept: 'application/json',
         target: { ...target, piece },
       }),
-    reader: (planned, { contentType }) => {
-      const reader = readerOf(contentType, planned, options);
+    reader: (planned, answer) => {
+      const reader = readerOf(answer, planned, options);
       return reader && calls.checked(reader, planned.route, { cap: 0, choices: 1, mayRepeat: false });
     },
     // A whole answer is asked for again.
@@ -42,14 +44,12 @@ export const wholeOf = (task: Task): Piece => ({
 });
 
 /** The compiler accepts no route whose engine lacks the row. */
-function pathOf({ kind }: Task, { embeddings, rerank }: Engine): string {
-  const row = kind === 'embedding' ? embeddings : rerank;
-  return row?.path ?? '';
-}
+const pathOf = ({ kind }: Task, { embeddings, rerank }: Engine): CallPath =>
+  (kind === 'embedding' ? embeddings : rerank) ?? { path: '' };
 
 function readerOf(
-  contentType: string,
-  { target }: PlannedRoute,
+  { contentType, header }: ExpectedAnswer,
+  { route, target }: PlannedRoute,
   { task, piece, plan }: TaskProtocolOptions,
 ): ResponseReader | undefined {
   switch (task.kind) {
@@ -60,7 +60,14 @@ function readerOf(
         dimensions: target.shortenTo ?? plan.model.embedding?.dimensions ?? 0,
         encoding: task.encoding,
       });
-    case 'rerank':
-      return undefined;
+    case 'rerank': {
+      const { scores = 'Probability', tokensHeader } = engines[route.backend.engine].rerank ?? {};
+      return readRanksAs(contentType, {
+        documents: piece.count,
+        first: piece.first,
+        scale: route.capabilities.rerankScores ?? scores,
+        tokens: tokensHeader === undefined ? undefined : countOf(header(tokensHeader)),
+      });
+    }
   }
 }

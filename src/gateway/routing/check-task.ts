@@ -8,7 +8,7 @@ import type { Request, Task } from '../../core/request.ts';
 const uses: Readonly<Record<ModelKind, { readonly does: string; readonly path: string }>> = {
   chat: { does: 'answers in words', path: answerPaths.chat },
   embedding: { does: 'makes embeddings', path: answerPaths.embeddings },
-  rerank: { does: 'orders documents', path: '/v1/rerank' },
+  rerank: { does: 'orders documents', path: answerPaths.rerank },
 };
 
 /** Refuses a request whose model is of another kind, and what the model's vectors cannot be. Throws `invalid_request`. */
@@ -52,6 +52,7 @@ export function shortenedTo(
 /**
  * Refuses inputs of which one does not fit the model's window. Most requests pass by their size alone. The others are counted exactly,
  * input by input. Without a tokenizer, or without its count, the engine decides. Throws `context_length_exceeded` with the index.
+ * Returns the lengths to which the tokenizer cuts documents. Undefined: it cuts none.
  */
 export async function checkInputs(
   prepared: PreparedRequest,
@@ -61,19 +62,22 @@ export async function checkInputs(
     readonly tokenizers: Pick<Tokenizers, 'boundsOf'>;
     readonly counting: PromptCounting | undefined;
   },
-): Promise<void> {
+): Promise<readonly number[] | undefined> {
   const { model, tokenizers, counting } = options;
   const limit = model.contextLength;
   if (task.kind === 'embedding' && task.tokenIds !== undefined) {
     const at = task.tokenIds.findIndex((tokens) => tokens > limit);
     if (at !== -1) throw inputTooLong(model, task, at);
-    return;
+    return undefined;
   }
-  if (counting === undefined) return;
+  if (counting === undefined) return undefined;
+  const maxEach = task.kind === 'rerank' ? task.maxTokensPerDocument : undefined;
   const { tokensPerByte, around = 0 } = tokenizers.boundsOf(counting.tokenizerPath) ?? {};
-  if (tokensPerByte !== undefined && prepared.shape.bodyBytes * tokensPerByte + around <= limit) return;
+  const most = tokensPerByte === undefined ? Infinity : prepared.shape.bodyBytes * tokensPerByte + around;
+  if (most <= Math.min(limit, maxEach ?? Infinity)) return maxEach === undefined ? undefined : [];
   const count = await prepared.countPrompt({ ...counting, want: 'fit', limit });
   if (count.kind === 'over') throw inputTooLong(model, task, count.at);
+  return count.kind === 'unknown' ? undefined : count.lengths;
 }
 
 /** The refusal of an input that does not fit the model's window. `at`: its message; undefined: an engine has refused one of them. */
@@ -84,12 +88,17 @@ export function inputTooLong(
 ): Failure {
   return new Failure(
     'context_length_exceeded',
-    `${fieldAt(task, at)}: too long: this model's maximum context length is ${contextLength} tokens for each: shorten or split it`,
+    `${fieldAt(task, at)}: too long: this model's maximum context length is ${contextLength} tokens for ${unitOf(task)}: shorten or split it`,
   );
 }
 
+const unitOf = ({ kind }: Task): string => (kind === 'rerank' ? 'the query and one document' : 'each');
+
 /** The field of a message of a task. */
 function fieldAt(task: Task, at: number | undefined): string {
-  if (task.kind === 'rerank') return at === undefined || at === 0 ? 'query' : `documents[${at - 1}]`;
+  if (task.kind === 'rerank') {
+    if (at === undefined) return 'documents';
+    return at === 0 ? 'query' : `documents[${at - 1}]`;
+  }
   return at === undefined || task.inputs === 1 ? 'input' : `input[${at}]`;
 }

@@ -127,24 +127,26 @@ export interface ContextOptions {
 
 /**
  * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3). Most requests
- * pass by their size alone. The others are counted exactly. Without a tokenizer, or without its count, the engine decides.
+ * pass by their size alone. The others are counted exactly. Without a tokenizer, or without its count, the engine decides. Returns what
+ * `checkInputs` returns.
  */
-export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
+export async function checkContext(
+  prepared: PreparedRequest,
+  options: ContextOptions,
+): Promise<readonly number[] | undefined> {
   const { model, tokenizers, counting } = options;
   const { task } = prepared.request;
-  if (task !== undefined) {
-    await checkInputs(prepared, task, options);
-    return;
-  }
+  if (task !== undefined) return checkInputs(prepared, task, options);
   // Without a cap, the output may use the rest of the window. It needs room for one token.
   const limit = model.contextLength - (prepared.request.maxOutputTokens ?? 1);
   if (limit < 1) throw contextOverflow(model);
-  if (counting === undefined) return;
+  if (counting === undefined) return undefined;
   const bounds = tokenizers.boundsOf(counting.tokenizerPath);
   const most = bounds === undefined ? undefined : maxTokensOf(prepared.shape, bounds, counting.tokensPerImage);
-  if (most !== undefined && most <= limit) return;
+  if (most !== undefined && most <= limit) return undefined;
   const count = await prepared.countPrompt({ ...counting, want: 'fit', limit });
   if (count.kind === 'over') throw contextOverflow(model);
+  return undefined;
 }
 
 /**

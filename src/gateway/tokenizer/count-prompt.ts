@@ -1,4 +1,5 @@
 import type { Prompt, PromptCount, PromptCountOptions } from '../../core/prompt.ts';
+import { fittingLength } from './fitting-length.ts';
 import type { LoadedTokenizer } from './loaded-tokenizer.ts';
 import type { TextCounts } from './remembered-counts.ts';
 import { type Counting, countUntil } from './text-counter.ts';
@@ -51,10 +52,13 @@ export function* countInSteps(
   }
 }
 
-/** Counts messages that are prompts of their own, with the tokens that engines add around each. The limit holds for each of them. */
+/**
+ * Counts messages that are prompts of their own, with the tokens that engines add around each. The limit holds for each of them, as it
+ * is cut.
+ */
 function* countTexts(
   { counter, special }: LoadedTokenizer,
-  { messages, separate }: Prompt,
+  { messages, separate, maxEach }: Prompt,
   { want, limit }: PromptCountOptions,
   remembered?: TextCounts,
 ): Counting<PromptCount> {
@@ -62,9 +66,14 @@ function* countTexts(
   /** Tokens that come to those of each text. */
   let beside = separate === 'pairs' ? special.pair : special.single;
   let sum = 0;
+  const lengths: number[] = [];
   for (const [at, { content }] of messages.entries()) {
-    const text = typeof content === 'string' ? content : '';
+    const whole = typeof content === 'string' ? content : '';
     const isQuery = separate === 'pairs' && at === 0;
+    const length = isQuery || maxEach === undefined ? whole.length : yield* fittingLength(counter, whole, maxEach);
+    if (length === undefined) return { kind: 'unknown', reason: 'time' };
+    if (!isQuery) lengths.push(length);
+    const text = whole.slice(0, length);
     const room = limit - beside;
     const isShort = !isQuery && Buffer.byteLength(text) * tokensPerByte + 1 <= room;
     if (want === 'fit' && isShort) continue;
@@ -75,7 +84,8 @@ function* countTexts(
     else sum += count.tokens + beside;
     yield;
   }
-  return want === 'fit' ? { kind: 'within', atMost: limit } : { kind: 'counted', tokens: sum };
+  const cut = maxEach === undefined ? undefined : { lengths };
+  return want === 'fit' ? { kind: 'within', atMost: limit, ...cut } : { kind: 'counted', tokens: sum, ...cut };
 }
 
 interface CountAtOnce {

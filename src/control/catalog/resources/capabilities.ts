@@ -2,6 +2,7 @@ import * as z from 'zod';
 import {
   continuationMarks,
   features,
+  scoreScales,
   structuredFormats,
   systemMessagePlaces,
   tagSetNames,
@@ -130,6 +131,11 @@ const capabilityFields = z.strictObject({
     description:
       'Where the engine takes system messages. With Leading, the first ones are joined and later ones are sent as marked text of a user. Default: what the chat template of the model’s tokenizer takes, else the engine’s table.',
     example: 'Anywhere',
+  }),
+  rerankScores: z.enum(scoreScales).optional().meta({
+    description:
+      'What the scores of a route of kind Rerank are: Probability is 0 to 1; Logit is any number, of which a sigmoid makes a probability; Cosine is -1 to 1. A score outside the scale fails the attempt. Default: the engine’s table.',
+    example: 'Probability',
   }),
   continuationMark: z.enum(continuationMarks).optional().meta({
     description:

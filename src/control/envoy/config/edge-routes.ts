@@ -1,4 +1,4 @@
-import { answerPaths, furtherPaths, hasFurtherPaths, type ServedApi, surfacesByKind } from '../../../core/api-paths.ts';
+import { furtherPaths, hasFurtherPaths, pathsOf, type ServedApi, surfacesByKind } from '../../../core/api-paths.ts';
 import { extension, type Json, type ConfigObject, overwrite, typed } from './typed.ts';
 
 export const extprocFilter = 'weir.service';
@@ -24,9 +24,9 @@ export function edgeRoutes(
             match: { prefix: '/', headers: [{ name: ':authority', string_match: { contains: ',' } }] },
             direct_response: { status: 400 },
           },
-          ...[...served.surfaces, ...surfacesByKind].map((surface) =>
-            toService({ exact: 'POST' }, { path: answerPaths[surface] }),
-          ),
+          ...[...served.surfaces, ...surfacesByKind]
+            .flatMap(pathsOf)
+            .map((path) => toService({ exact: 'POST' }, { path })),
           ...(hasFurtherPaths(served) ? furtherRoutes : []),
           toService(getOrHead, { path: '/healthz' }),
           // One route for all methods, including the preflight of browsers: each route would have a bucket of its own.

@@ -8,7 +8,7 @@ export function createStreamWriter(): StreamWriter {
 }
 
 /** An answer of so many characters is written in pieces of this size. */
-const pieceLength = 128 * 1024;
+export const pieceLength = 128 * 1024;
 
 /** Assembles vectors into one list of embeddings, in the order of the inputs, whatever the order in which they come. */
 export function createJsonWriter({ id, model }: AnswerIdentity): JsonWriter {

@@ -1,6 +1,7 @@
 import type { RequestTarget } from '../../../core/capability.ts';
 import type { Message, Request, Task } from '../../../core/request.ts';
 import { engines } from '../../engines/engines.ts';
+import { writeRerank } from './write-rerank.ts';
 
 type EmbeddingTask = Extract<Task, { readonly kind: 'embedding' }>;
 
@@ -11,7 +12,7 @@ export function writeTask(request: Request, task: Task, target: RequestTarget): 
     case 'embedding':
       return writeEmbeddings(request.messages.slice(first, first + count), task, target);
     case 'rerank':
-      throw new Error('no surface asks for an order of documents');
+      return writeRerank(request.messages.map(textOf), task, target);
   }
 }
 
@@ -33,4 +34,4 @@ function writeEmbeddings(inputs: readonly Message[], task: EmbeddingTask, target
 }
 
 /** The text of an input. Inputs have no other parts. */
-const textOf = ({ content }: Message): string => (typeof content === 'string' ? content : '');
+export const textOf = ({ content }: Message): string => (typeof content === 'string' ? content : '');
