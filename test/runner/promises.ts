@@ -39,6 +39,7 @@ export const sectionsOfContract: Readonly<Record<string, Files>> = {
   '4.4': envoy('further-paths'),
   '4.5': envoy('further-paths'),
   '4.6': envoy('embeddings'),
+  '4.7': envoy('rerank'),
   '5': envoy('limits', 'key-details'),
   '6': envoy('chat', 'messages-client'),
   '7.1': envoy('chat', 'request-refusals', 'tags'),

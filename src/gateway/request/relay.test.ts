@@ -60,6 +60,6 @@ it.each([true, false])('an answer without output ends, too (stream: %s)', (strea
     request: { stream, inert: [], includeUsage: true, sampling: {} },
     ...{ clock: createFakeClock(), keepAliveMs: 1000 },
   });
-  relay.finish({ usage: { promptTokens: 0, completionTokens: 0 }, cost: 0n });
+  void relay.finish({ usage: { promptTokens: 0, completionTokens: 0 }, cost: 0n });
   expect({ status: exchange.status(), endings: exchange.endings() }).toEqual({ status: 200, endings: 1 });
 });
