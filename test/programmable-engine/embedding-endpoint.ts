@@ -112,7 +112,7 @@ function askedLength(asked: unknown, { behaviour, names }: Making): number | und
   if (asked === undefined || asked === null || behaviour.askedDimensions === 'ignore') return undefined;
   if (behaviour.askedDimensions === 'refuse') {
     throw new RequestRefusal(
-      `Model "${names.model}" does not support matryoshka representation, changing output dimensions will lead to poor results.`,
+      `Model '${names.model}' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${JSON.stringify(asked)}).`,
       { param: 'dimensions' },
     );
   }

@@ -46,7 +46,7 @@ export function checkedTokens(tokens: number, { behaviour, contextLength }: Maki
   }
   if (tokens > contextLength) {
     throw new RequestRefusal(
-      `This model's maximum context length is ${contextLength} tokens. However, you requested ${tokens} tokens in the input for embedding generation. Please reduce the length of the input.`,
+      `This model's maximum context length is ${contextLength} tokens. However, your prompt contains at least ${contextLength + 1} input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=${contextLength + 1})`,
     );
   }
   return tokens;

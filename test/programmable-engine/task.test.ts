@@ -57,7 +57,7 @@ describe('embeddings', () => {
     const asked = { input: 'weir', dimensions: 8 };
     expect(vectorsOf((await embed(asked)).json)).toEqual([[...vectorOf('weir', {}, 8)]]);
     engine.set({ askedDimensions: 'refuse' });
-    expect((await embed(asked)).text).toContain('does not support matryoshka representation');
+    expect((await embed(asked)).text).toContain('does not support Matryoshka embeddings');
     engine.set({ askedDimensions: 'ignore', dimensions: 32 });
     expect(vectorsOf((await embed(asked)).json)).toEqual([[...vectorOf('weir', { dimensions: 32 })]]);
   });
