@@ -94,10 +94,39 @@ test('a response format gets JSON of the form that its schema has', async () => 
   expect(contentOf(await whole({ response_format: { type: 'json_object' } }))).toBe('{}');
 });
 
+interface Embedded {
+  readonly data: readonly { readonly index: number; readonly embedding: readonly number[] | string }[];
+  readonly usage: object;
+}
+
+test('texts that share words have vectors that are near, as numbers and in base64', async () => {
+  const input = ['How high is the weir?', 'The weir is high', 'Bread and butter', ' '];
+  const embed = async (format?: string): Promise<Embedded> =>
+    JSON.parse((await ask({ input, encoding_format: format }, '/v1/embeddings')).text) as Embedded;
+  const { data, usage } = await embed();
+  const vectors = data.map(({ embedding }) => Array.from(embedding, Number));
+  const near = (left = 0, right = 0): number =>
+    (vectors[left] ?? []).reduce((sum, value, at) => sum + value * (vectors[right]?.[at] ?? 0), 0);
+  expect(vectors.map((vector, at) => [vector.length, near(at, at)])).toEqual(
+    input.map(() => [256, expect.closeTo(1, 5)]),
+  );
+  expect(near(0, 1)).toBeGreaterThan(0.8);
+  expect(near(0, 2)).toBeLessThan(0.3);
+  expect(usage).toEqual({ prompt_tokens: 13, total_tokens: 13 });
+  const base64 = await embed('base64');
+  const floats = base64.data.map(({ embedding }) => {
+    const bytes = Buffer.from(String(embedding), 'base64');
+    return Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatLE(at * 4));
+  });
+  expect(floats).toEqual(vectors);
+});
+
 test('what it cannot read is refused with a sentence, and so are models and paths that it does not have', async () => {
   expect(await ask({ messages: [] })).toEqual({ status: 400, text: expect.stringContaining('messages') });
   expect(await ask({ model: 'other' })).toEqual({ status: 404, text: expect.stringContaining('`other`') });
-  expect((await ask({}, '/v1/embeddings')).status).toBe(404);
+  expect((await ask({}, '/v1/completions')).status).toBe(404);
+  expect(await ask({}, '/v1/embeddings')).toEqual({ status: 400, text: expect.stringContaining('input') });
+  expect((await ask({ input: 'a', model: 'other' }, '/v1/embeddings')).status).toBe(404);
   expect((await ask({}, '/health')).status).toBe(200);
   expect((await ask({}, '/v1/models')).text).toContain('"id":"demo-chat"');
 });

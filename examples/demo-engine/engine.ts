@@ -4,6 +4,7 @@ import { json } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Answer, answerTo } from './answer.ts';
 import { type ChatRequest, readChatRequest } from './chat-request.ts';
+import { embeddingsOf, readEmbeddingRequest } from './embedding.ts';
 
 export interface DemoEngineOptions {
   /** 0 takes a free one. */
@@ -48,14 +49,25 @@ async function serve(request: IncomingMessage, response: ServerResponse, options
   const [path = ''] = (request.url ?? '').split('?');
   if (path === '/health') return void response.end();
   if (path.endsWith('/models')) return reply(response, 200, { object: 'list', data: options.models.map(listed) });
-  if (request.method !== 'POST' || !path.endsWith('/chat/completions')) return refuse(response, 404, 'Not Found');
-  const asked = readChatRequest(await json(request).catch(() => undefined));
-  if (typeof asked === 'string') return refuse(response, 400, asked);
-  if (!options.models.includes(asked.model)) {
-    return refuse(response, 404, `The model \`${asked.model}\` does not exist.`);
+  if (request.method !== 'POST') return refuse(response, 404, 'Not Found');
+  const read = <Asked extends { readonly model: string }>(asked: Asked | string): Asked | undefined => {
+    if (typeof asked === 'string') refuse(response, 400, asked);
+    else if (options.models.includes(asked.model)) return asked;
+    else refuse(response, 404, `The model \`${asked.model}\` does not exist.`);
+    return undefined;
+  };
+  if (path.endsWith('/embeddings')) {
+    const asked = read(readEmbeddingRequest(await json(request).catch(() => undefined)));
+    return asked === undefined ? undefined : reply(response, 200, embeddingsOf(asked));
   }
+  if (!path.endsWith('/chat/completions')) return refuse(response, 404, 'Not Found');
+  const asked = read(readChatRequest(await json(request).catch(() => undefined)));
+  if (asked !== undefined) await answerChat(response, asked, options.tokenMs);
+}
+
+async function answerChat(response: ServerResponse, asked: ChatRequest, tokenMs: number): Promise<void> {
   const answers = Array.from({ length: asked.choices }, (_, index) => answerTo(asked, index));
-  if (asked.stream) return stream(response, { asked, answers, tokenMs: options.tokenMs });
+  if (asked.stream) return stream(response, { asked, answers, tokenMs });
   const choices = answers.map((answer, index) => ({
     index,
     message: messageOf(answer),
