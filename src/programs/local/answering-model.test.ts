@@ -77,3 +77,10 @@ test('each model without an engine that can serve it has the cause', async () =>
     ['c/wrong', `backend-c/wrong-${locked} refuses the credential (HTTP 401)`],
   ]);
 });
+
+test('a model that makes no answers is named where no other one answers', async () => {
+  const port = await engineOf();
+  const vectors: Model = { ...modelOn('a/vectors', [port]), kind: 'embedding' };
+  expect(await asked(vectors, modelOn('b/chat', [port]))).toBe('b/chat');
+  expect(await asked(vectors)).toBe('a/vectors');
+});

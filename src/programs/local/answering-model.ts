@@ -1,4 +1,4 @@
-import type { Backend, Model } from '../../core/catalog.ts';
+import { type Backend, kindOfModel, type Model } from '../../core/catalog.ts';
 import { causeText } from '../../core/cause.ts';
 import { authorityOf, type HostPort } from '../../core/endpoint.ts';
 import type { EngineErrorReading } from '../../core/event.ts';
@@ -14,7 +14,7 @@ const maxEndpoints = 4;
 
 /** What the engines of models answer. */
 export interface FirstProbe {
-  /** The first model with an engine that answers, for an example that works. Undefined: there is none. */
+  /** The first model with an engine that answers, for an example that works; one for chat if there is any. Undefined: there is none. */
   readonly answering: string | undefined;
   /** Why no engine of a model can serve it, as far as the engines have answered in time. */
   readonly faults: ReadonlyMap<string, string>;
@@ -48,8 +48,11 @@ export async function firstProbe(
       return { id, isAnswering, fault: texts.length > 0 && texts.length === routes.length ? texts[0] : undefined };
     }),
   );
+  const firstOf = (some: typeof found): string | undefined =>
+    (some.find(({ isAnswering }) => isAnswering) ?? some.find(({ fault }) => fault === undefined))?.id;
+  const chat = found.filter(({ id }) => kindOfModel(models?.get(id) ?? {}) === 'chat');
   return {
-    answering: (found.find(({ isAnswering }) => isAnswering) ?? found.find(({ fault }) => fault === undefined))?.id,
+    answering: firstOf(chat) ?? firstOf(found),
     faults: new Map(found.flatMap(({ id, fault }) => (fault === undefined ? [] : [[id, fault] as const]))),
   };
 }

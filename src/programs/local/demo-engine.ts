@@ -12,7 +12,7 @@ const examples = fileURLToPath(new URL('../../../examples/manifests', import.met
 
 const readyMessage = z.object({ kind: z.literal('ready'), url: z.url() });
 /** The model names that the example manifests ask the engine for. */
-const models = 'demo-chat,demo-mini';
+const models = 'demo-chat,demo-mini,demo-embed';
 
 /** Starts the demo engine; port 0 takes a free one. `isUp` resolves, after `onPort`, when it listens. */
 export function launchDemoEngine(options: {

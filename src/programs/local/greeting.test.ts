@@ -9,9 +9,10 @@ const usual: Greeting = {
   portal: `http://127.0.0.1:65535/#token=${'t'.repeat(32)}`,
   key: `sk-weir-${'k'.repeat(49)}`,
   workspace: undefined,
-  models: ['demo/chat', 'demo/mini'],
+  models: ['demo/chat', 'demo/embed', 'demo/mini'],
   faults: new Map(),
   answering: 'demo/chat',
+  kind: 'chat',
   catalog: { kind: 'folder', folder: '/home/operator/weir/.weir/manifests-demo' },
   logs: '/home/operator/weir/.weir/logs',
   dataFlag: '',
@@ -36,6 +37,7 @@ const greetings: readonly (readonly [string, Partial<Greeting>])[] = [
     'with many models',
     { models: Array.from({ length: 20 }, (_, at) => `organisation-${at}/a-model-of-${at}-billions`) },
   ],
+  ['with an embedding model alone', { models: ['demo/vectors'], answering: 'demo/vectors', kind: 'embedding' }],
   ['without an engine that answers', { answering: undefined }],
   [
     'with an engine that refuses the key',
@@ -72,6 +74,27 @@ test.each([
   const lines = greetingLines({ ...usual, models });
   const at = lines.findIndex((line) => line.startsWith('models:'));
   expect(lines.slice(at, at + expected.length)).toEqual(expected);
+});
+
+test.each([
+  [
+    'chat',
+    '/v1/chat/completions',
+    `  -d '{"model": "demo/chat", "stream": true,`,
+    `       "messages": [{"role": "user", "content": "Hello!"}]}'`,
+  ],
+  ['embedding', '/v1/embeddings', `  -d '{"model": "demo/chat", "input": "Hello!"}'`],
+  [
+    'rerank',
+    '/v1/rerank',
+    `  -d '{"model": "demo/chat", "query": "Hello!",`,
+    `       "documents": ["Good morning", "The end"]}'`,
+  ],
+] as const)('the example is a request that a model for %s answers', (kind, path, ...body) => {
+  const lines = greetingLines({ ...usual, kind });
+  const at = lines.findIndex((line) => line.startsWith('curl'));
+  expect(lines[at]).toContain(path);
+  expect(lines.slice(at + 2, at + 2 + body.length)).toEqual(body);
 });
 
 test('a wrong key is shown beside the model', () => {

@@ -1,3 +1,4 @@
+import type { ModelKind } from '../../core/catalog.ts';
 import { askForModels } from './listed-models.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import type { ServeCommand } from './found-engines.ts';
@@ -25,6 +26,8 @@ interface Greeting {
   readonly logs: string;
   /** `--data DIR` for the commands that are printed; empty for the default folder. */
   readonly dataFlag: string;
+  /** What that model makes. */
+  readonly kind: ModelKind;
   /** Engines that could be served in place of the demo. */
   readonly others: readonly ServeCommand[];
 }
@@ -36,7 +39,7 @@ const labelColumns = 11;
 
 /** The lines for the operator. The last line is `ready <base url>`, and no other line begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, opsUrls, portal, key, workspace, models, faults, answering } = greeting;
+  const { baseUrl, opsUrls, portal, key, workspace, models, faults, answering, kind } = greeting;
   const { dataFlag, catalog, others } = greeting;
   const [first] = models;
   return [
@@ -64,7 +67,7 @@ export function greetingLines(greeting: Greeting): readonly string[] {
       : [
           answering === undefined ? 'No engine answers yet. Try it once one does:' : 'Try it:',
           '',
-          ...curlLines({ baseUrl, key: key ?? 'your-key', model: answering ?? first }),
+          ...curlLines({ baseUrl, key: key ?? 'your-key', model: answering ?? first, kind }),
           '',
         ]),
     ...others.flatMap(({ name, command }) => [...beside(`Found ${name}. To serve it: `, command), '']),
@@ -103,24 +106,29 @@ function commandLines(command: string, flag: string): readonly string[] {
  * The example, to be pasted as it stands. Ids and keys have no character that a shell or JSON would interpret. The key has
  * a line of its own, because the header would be too long with it.
  */
-function curlLines({
-  baseUrl,
-  key,
-  model,
-}: {
+function curlLines(example: {
   readonly baseUrl: string;
   readonly key: string;
   readonly model: string;
+  readonly kind: ModelKind;
 }): readonly string[] {
+  const { baseUrl, key, model, kind } = example;
   const isLocalTls = baseUrl.startsWith('https:') ? ' -k' : '';
+  const [path, ...fields] = requestsByKind[kind];
   return [
     `KEY=${key}`,
-    `curl -sN${isLocalTls} ${baseUrl}/chat/completions \\`,
+    `curl -sN${isLocalTls} ${baseUrl}${path} \\`,
     `  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\`,
-    `  -d '{"model": "${model}", "stream": true,`,
-    `       "messages": [{"role": "user", "content": "Hello!"}]}'`,
-  ];
+    `  -d '{"model": "${model}", ${fields.join('\n       ')}}'`,
+  ].flatMap((line) => line.split('\n'));
 }
+
+/** Path of the example, and the lines of its body behind the model. */
+const requestsByKind: Readonly<Record<ModelKind, readonly [path: string, ...lines: string[]]>> = {
+  chat: ['/chat/completions', '"stream": true,', '"messages": [{"role": "user", "content": "Hello!"}]'],
+  embedding: ['/embeddings', '"input": "Hello!"'],
+  rerank: ['/rerank', '"query": "Hello!",', '"documents": ["Good morning", "The end"]'],
+};
 
 const timeoutMs = 10_000;
 const pollMs = 250;

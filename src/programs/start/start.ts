@@ -9,6 +9,7 @@ import { openFilesLimit } from '../../process/machine.ts';
 import { claimPort, type PortClaim } from '../local/ports.ts';
 import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { localAddressOf } from '../../core/address.ts';
+import { kindOfModel, type ModelKind } from '../../core/catalog.ts';
 import { findCatalog, type FoundCatalog } from '../local/catalog-place.ts';
 import type { FirstProbe } from '../local/answering-model.ts';
 import { byOperator } from '../commands/accounts-command.ts';
@@ -182,14 +183,15 @@ interface FindOptions {
 async function findModels(
   declared: DeclaredModels | undefined,
   { baseUrl, expectSome, stop, probe }: FindOptions,
-): Promise<FirstProbe & { readonly models: readonly string[] }> {
+): Promise<FirstProbe & { readonly models: readonly string[]; readonly kind: ModelKind }> {
   const faults = probe?.faults ?? new Map<string, string>();
   // A model whose engine refuses the key will not be listed.
   const isWaiting = expectSome && (declared === undefined || [...declared.keys()].some((id) => !faults.has(id)));
   const listed = await listedModels(baseUrl, { expectSome: isWaiting, signal: stop });
   const models = faults.size === 0 ? listed : [...new Set([...listed, ...faults.keys()])].toSorted();
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
-  return { models, faults, answering: probe === undefined ? models[0] : probe.answering };
+  const answering = probe === undefined ? models[0] : probe.answering;
+  return { models, faults, answering, kind: kindOfModel(declared?.get(answering ?? models[0] ?? '') ?? {}) };
 }
 
 /** Prepares the demo's account. Resolves to the text of its key. */
