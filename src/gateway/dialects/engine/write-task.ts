@@ -33,5 +33,5 @@ function writeEmbeddings(inputs: readonly Message[], task: EmbeddingTask, target
   return `${head.slice(0, -1)},"input":${list}}`;
 }
 
-/** The text of an input. Inputs have no other parts. */
-export const textOf = ({ content }: Message): string => (typeof content === 'string' ? content : '');
+/** The text of an input, which has no other parts. Half of a character, such as a text that was cut in its middle has, is replaced: engines fail for it. */
+export const textOf = ({ content }: Message): string => (typeof content === 'string' ? content.toWellFormed() : '');
