@@ -9,6 +9,8 @@ export interface LlamaOptions {
   readonly port?: number;
   /** Tokens of context over all slots. Default 4096, what the model declares. */
   readonly contextLength?: number;
+  /** The model's file. Default: the tiny one that was built with the server. */
+  readonly model?: string;
   /** Requests served at once. Default 4. */
   readonly parallel?: number;
   /** Further arguments of llama-server, as it spells them. */
@@ -35,7 +37,8 @@ const closeLimitMs = 5_000;
 export async function startLlama(options: LlamaOptions = {}): Promise<Llama> {
   const folder = findLlama();
   const { port = 0, contextLength = 4096, parallel = 4, extra = [] } = options;
-  const parameters = ['-m', join(folder, 'tiny.gguf'), '--host', '127.0.0.1', '--port', String(port), '--jinja'];
+  const { model = tinyModel() } = options;
+  const parameters = ['-m', model, '--host', '127.0.0.1', '--port', String(port), '--jinja'];
   // One thread: the model is a toy, and the processors belong to what is under test.
   parameters.push('-c', String(contextLength), '-np', String(parallel), '-t', '1', ...extra);
   const child = spawn(join(folder, 'llama-server'), parameters, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -76,6 +79,9 @@ export async function startLlama(options: LlamaOptions = {}): Promise<Llama> {
     clearTimeout(limit);
   }
 }
+
+/** The model's file, whose weights are float32. */
+export const tinyModel = (): string => join(findLlama(), 'tiny.gguf');
 
 /** The folder of the server and its model. Throws when it was not built (`npm run test:engine` builds it). */
 export function findLlama(): string {
