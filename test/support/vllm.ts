@@ -134,9 +134,15 @@ export async function startVllm(options: VllmOptions = {}): Promise<Vllm> {
 }
 
 /** Writes a model that takes images into a folder. */
-export async function makeVisionModel(into: string): Promise<void> {
-  const script = join(import.meta.dirname, 'real-vllm', 'tiny_vision_model.py');
-  await promisify(execFile)(join(findVllm().folder, 'bin', 'python'), [script, into]);
+export const makeVisionModel = (into: string): Promise<void> => makeModel('tiny_vision_model.py', into);
+
+/** Writes a random BERT into a folder: one that makes vectors of 64 values, or one that ranks documents. Both read 512 tokens. */
+export const makeEncoder = (into: string, kind: 'vectors' | 'ranks'): Promise<void> =>
+  makeModel('tiny_encoder.py', into, kind);
+
+async function makeModel(script: string, ...parameters: readonly string[]): Promise<void> {
+  const program = join(import.meta.dirname, 'real-vllm', script);
+  await promisify(execFile)(join(findVllm().folder, 'bin', 'python'), [program, ...parameters]);
 }
 
 async function healthy(url: string): Promise<void> {
