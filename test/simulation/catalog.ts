@@ -5,6 +5,8 @@ import type { Tokenizers } from '../../src/core/prompt.ts';
 import { countTokens } from '../programmable-engine/tokens.ts';
 import { modelOf, routeOf, snapshotOf, tinyPrices } from '../support/route-of.ts';
 import { noTokenizers } from '../support/uncounted.ts';
+import { usualDimensions } from '../programmable-engine/vectors.ts';
+import { inputsOfCall } from './vectors.ts';
 
 /** The endpoints of the two backends. */
 export const enginesOf = [
@@ -47,7 +49,7 @@ interface CatalogOptions {
   readonly like?: BackendsLike | undefined;
 }
 
-/** A catalog of two models on these backends. `factor`: of the prices. `window`: of the models. `places`: of each endpoint. */
+/** A catalog of two models for answers and one for vectors on these backends. `factor`: of the prices. `window`: of the models. `places`: of each endpoint. */
 export function snapshotWith(
   backends: readonly ('a' | 'b')[],
   { factor, window, version, places = endpointPlaces, like }: CatalogOptions,
@@ -74,6 +76,13 @@ export function snapshotWith(
       modelOf(routes('thinker'), {
         ...{ ...common, id: 'demo/thinker', hedging: 'Auto' },
         reasoning: { mode: 'Always', efforts: [] },
+      }),
+      modelOf(routes('vectors'), {
+        ...{ ...common, id: 'demo/vectors', kind: 'embedding' },
+        embedding: {
+          ...{ dimensions: usualDimensions, shorterDimensions: [], maxInputs: inputsOfCall },
+          ...{ minSimilarity: 0.999, tokenIds: false },
+        },
       }),
     ],
     version,

@@ -33,3 +33,9 @@ export function placeTriedTwice(attempts: readonly SeenAttempt[], choices: numbe
   }
   return undefined;
 }
+
+/** The place that a request has tried more often than it has pieces, each of which tries a place once. Undefined: none. */
+export function placeTriedTooOften(attempts: readonly SeenAttempt[], pieces: number): string | undefined {
+  const tries = Map.groupBy(attempts, placeOf);
+  return [...tries].find(([, at]) => at.length > pieces)?.[0];
+}

@@ -12,6 +12,8 @@ export interface Served {
   readonly completionTokens: number;
   /** The sizes that the prompts of all calls of the model can have together. */
   readonly promptTokens: ReadonlySet<number>;
+  /** The size of the prompt with its directives, which only an estimate counts. Absent: they are a small part of it. */
+  readonly withDirectives?: number | undefined;
   /** Whether an engine has continued what another one began. */
   readonly isContinued: boolean;
   /** Whether the model has a tokenizer, by which what an engine repeats is taken off exactly. */
@@ -67,10 +69,14 @@ function searchedFaults({ kind, usage }: BilledRow, { event, searches }: Served)
 const estimated = 1.3;
 
 /** Nobody pays for more than the prompt, whoever has continued the answer, and for none if the answer broke off. */
-function promptFaults({ kind, usage, countedBy }: BilledRow, { event, promptTokens }: Served): readonly string[] {
+function promptFaults(
+  { kind, usage, countedBy }: BilledRow,
+  { event, promptTokens, withDirectives = 0 }: Served,
+): readonly string[] {
   if (kind === 'interrupted' || kind === 'service-lost')
     return usage.promptTokens === 0 ? [] : [`${usage.promptTokens} prompt tokens of a request that ${kind}`];
-  const most = Math.ceil(Math.max(...promptTokens) * (countedBy === 'engine' ? 1 : estimated));
+  const counted = Math.max(...promptTokens);
+  const most = countedBy === 'engine' ? counted : Math.ceil(Math.max(counted, withDirectives) * estimated);
   return event.search === undefined && usage.promptTokens > most
     ? [`${usage.promptTokens} prompt tokens of ${most}`]
     : [];

@@ -3,6 +3,7 @@ import type { Upstream, UpstreamCall } from '../../src/gateway/core/upstream.ts'
 import type { Behaviour, BehaviourInput } from '../programmable-engine/behaviour.ts';
 import { answerChat, type ChatEndpoint } from '../programmable-engine/chat-endpoint.ts';
 import type { ChatMessage } from '../programmable-engine/chat-message.ts';
+import { answerEmbeddings } from '../programmable-engine/embedding-endpoint.ts';
 import { engineModelOf } from '../programmable-engine/engine-model.ts';
 import { identityOf } from '../programmable-engine/identity.ts';
 import { isJsonObject, type JsonObject, objectOr, parsedOr } from '../programmable-engine/json-value.ts';
@@ -132,6 +133,10 @@ export function createEngine(
       if (state === 'silent') return;
       const body = parsedOr(Buffer.from(call.body as Uint8Array).toString());
       if (!isJsonObject(body)) throw new Error('the service has sent a body that is no JSON object');
+      if (call.path.endsWith('/embeddings')) {
+        void answerEmbeddings(endpoint, body, () => wireOf(connection));
+        return;
+      }
       rounds.hear(body);
       void answerChat(endpoint, body, () => wireOf(connection));
     },

@@ -23,6 +23,14 @@ export interface SearchWish {
   readonly follows: boolean;
 }
 
+/** The vectors that a request is for. */
+export interface VectorWish {
+  readonly inputs: number;
+  readonly encoding: 'float' | 'base64';
+  /** The input with the directive: its fault strikes in the piece that has it. */
+  readonly struckInput: number;
+}
+
 /** For what a token lets nobody in. `team`: it names a workspace that nobody has made. */
 export const tokenFlaws = ['audience', 'issuer', 'app', 'team', 'tag', 'signature', 'unknown-key', 'unsigned'] as const;
 export type TokenFlaw = (typeof tokenFlaws)[number];
@@ -48,6 +56,8 @@ export interface RequestEvent {
   readonly topic: number;
   readonly directive: BehaviourInput | undefined;
   readonly search: SearchWish | undefined;
+  /** Present: the request is for vectors, and most of what else it says means nothing. */
+  readonly vectors?: VectorWish | undefined;
   /** The form in which a response shows the reasoning. */
   readonly trace: 'plain' | 'summary' | 'sealed' | undefined;
   /** Of a request with a token. Absent: a good one, that lives for some minutes. `endsAt`: the moment of the world that it has as its end. */

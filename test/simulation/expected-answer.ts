@@ -9,6 +9,7 @@ import type { RequestEvent } from './events.ts';
 import { mannersIn } from './heard-rounds.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
 import { canary, scriptOf } from './searches.ts';
+import { expectedVectors, hasVectors, vectorBody } from './vectors.ts';
 
 const schema = {
   type: 'object',
@@ -46,6 +47,7 @@ const earlierTurns = (topic: number) => [
 
 /** The request's body, as its caller writes it. */
 export function bodyOf(event: RequestEvent, earlier?: EarlierAnswer): object {
+  if (hasVectors(event)) return vectorBody(event);
   return { ...bodies[event.surface](event, earlier), ...event.fields };
 }
 
@@ -148,6 +150,7 @@ export interface ExpectedAnswer {
 
 /** The answer that every engine gives to a request without web search, as long as it is not broken. */
 export function expectedAnswer(event: RequestEvent): ExpectedAnswer {
+  if (hasVectors(event)) return expectedVectors(event);
   const { maxTokens = 4096 } = event;
   const asChat = { ...chatBody(event.surface === 'messages' ? { ...event, maxTokens } : event), ...event.fields };
   const messages = readMessages(asChat['messages']);

@@ -10,7 +10,7 @@ import { chanceFrom } from '../support/chance.ts';
 import { differenceOf, isContinuedAlone } from './check-answer.ts';
 import { type AskedRequest, couldBeServed } from './check-availability.ts';
 import { writtenTokens } from './check-delivered.ts';
-import { placeTriedTwice } from './check-attempts.ts';
+import { placeTriedTooOften, placeTriedTwice } from './check-attempts.ts';
 import { catalogsInForce, type MadeCatalog } from './check-catalog.ts';
 import { isIssuerAway, payerFaults } from './check-identities.ts';
 import { eventFaults } from './check-events.ts';
@@ -34,6 +34,7 @@ import {
 } from './check-searches.ts';
 import { readAnswer } from './received-answer.ts';
 import type { ReceivedAnswer } from './received-choice.ts';
+import { hasVectors, piecesOf, tokensAsWritten } from './vectors.ts';
 import type { World } from './world-view.ts';
 
 /** A promise that was not kept. */
@@ -264,7 +265,9 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
       const call = callOf(Number(world.outcomes?.get(id)?.correlationId.slice(1)));
       if (call === undefined || call.end() === 'open' || attempted.has(id)) continue;
       attempted.add(id);
-      const place = placeTriedTwice(attempts, call.event.choices);
+      const { choices, vectors } = call.event;
+      const place =
+        vectors === undefined ? placeTriedTwice(attempts, choices) : placeTriedTooOften(attempts, piecesOf(vectors));
       if (place === undefined) continue;
       const places = attempts.map(({ start, ended }) => `${start.reason} ${start.endpoint} ${ended?.how ?? 'runs'}`);
       violate('attempts', `tried twice at ${place}: ${places.join(', ')}`, call.event.id);
@@ -291,6 +294,7 @@ export function createInvariants(world: World, { maxViolations = 20 } = {}): Inv
       event,
       completionTokens: expected.completionTokens,
       promptTokens: rounds.length === 0 ? new Set([expected.promptTokens]) : promptSums(rounds),
+      withDirectives: hasVectors(event) ? tokensAsWritten(event) : undefined,
       isContinued: world.isContinued({ id: row.requestId, number: event.id }),
       isCounted: world.plan.backends?.isCounted,
       written: writtenTokens(event, call.written()),

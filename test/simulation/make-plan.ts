@@ -2,7 +2,15 @@ import { usualSurfaces } from '../../src/core/api-paths.ts';
 import { type ChatSurface, chatSurfaces } from '../../src/core/dialect.ts';
 import { type Chance, pick, seededChance } from '../programmable-engine/chance.ts';
 import type { BehaviourInput } from '../programmable-engine/behaviour.ts';
-import type { FaultEvent, OperatorEvent, RequestEvent, SearchWish, WorldEvent, WorldPlan } from './events.ts';
+import {
+  type FaultEvent,
+  isRequest,
+  type OperatorEvent,
+  type RequestEvent,
+  type SearchWish,
+  type WorldEvent,
+  type WorldPlan,
+} from './events.ts';
 import { revokedKeys } from './accounts.ts';
 import { clusterOf } from './cluster/cluster-events.ts';
 import { pairsOf } from './pairs.ts';
@@ -19,6 +27,7 @@ import {
   type Rarity,
   raritiesOf,
 } from './rare-events.ts';
+import { vectorRequests } from './vectors.ts';
 
 const hourMs = 3_600_000;
 /** A Monday. */
@@ -307,6 +316,11 @@ export function makePlan(seed: number, requests = 520): WorldPlan {
   }
   const { happenings, ...cluster } = clusterOf({ seed, hours, services });
   events.push(...happenings);
+  events.push(
+    ...vectorRequests(seed, events.filter(isRequest), (id, at, own) =>
+      requestOf(id, at, { chance: own, served: ['chat'] }),
+    ),
+  );
   return {
     ...{
       seed,

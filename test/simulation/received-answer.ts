@@ -13,9 +13,11 @@ import {
   urlsIn,
 } from './received-choice.ts';
 import { readResponsesJson, readResponsesStream } from './received-responses.ts';
+import { hasVectors, readVectors } from './vectors.ts';
 
 /** Reads a successful answer. `hasEnded`: nothing more comes. */
 export function readAnswer(event: RequestEvent, body: string, hasEnded: boolean): ReceivedAnswer {
+  if (hasVectors(event)) return readVectors(body, hasEnded);
   const [readStream, readJson] = readers[event.surface];
   return event.stream ? readStream(body, hasEnded) : readJson(body, hasEnded);
 }

@@ -199,7 +199,7 @@ export async function createWorld(plan: WorldPlan, makeDatabase: MakeDatabase): 
       return;
     }
     log.write(
-      `r${event.id} ${event.surface} ${event.stream ? 'stream' : 'json'} ${event.model} at ${service.program.name}`,
+      `r${event.id} ${event.vectors === undefined ? event.surface : 'vectors'} ${event.stream ? 'stream' : 'json'} ${event.model} at ${service.program.name}`,
     );
     const made = call(event, {
       ...{ scheduler, program: service.program, key: keyTextOf(event, key, issuer), handle: service.handle },
