@@ -86,7 +86,10 @@ export function createCallChecks({ adminApi, models }: CallOptions): CallChecks 
     },
     request: (text) => {
       const value = JSON.parse(text) as unknown;
-      return readAs(isObject(value) && 'max_tokens' in value ? 'messages' : 'chat', text);
+      const has = (field: string): boolean => isObject(value) && field in value;
+      if (has('input')) return readAs('embeddings', text);
+      if (has('documents')) return readAs('rerank', text);
+      return readAs(has('max_tokens') ? 'messages' : 'chat', text);
     },
   };
 }
