@@ -269,7 +269,8 @@ function openCall(
 
   function endWatch(how: 'breaks' | 'ends' | 'silent'): void {
     if (!isWatch) return;
-    cancels[0]?.();
+    // A bookmark after the last event would have a version whose events were not sent.
+    for (const cancel of cancels) cancel();
     if (how === 'silent') isSilent = true;
     else if (how === 'breaks') fail(1);
     else
