@@ -186,7 +186,7 @@ function bentContinuation(
     case undefined:
       return rest;
     case 'overlap':
-      return { ...rest, echo: partial.content.match(/(?:\S+\s+){0,2}\S+\s*$/u)?.[0] ?? '' };
+      return { ...rest, echo: lastWords(partial.content) };
     case 'restarts-reasoning':
       return { ...rest, reasoning: whole.reasoning, reasoningOpened: false };
     case 'restarts-text':
@@ -194,6 +194,20 @@ function bentContinuation(
     case 'misfiled':
       return partial.reasoningOver ? { ...rest, reasoning: content.slice(0, content.length), content: '' } : rest;
   }
+}
+
+/** What a model that goes on may say again: three words or more, and not so little that it may be chance. */
+const leastWords = 3;
+const leastUnits = 12;
+
+/** The last words of a text; none where these are too few. */
+function lastWords(text: string): string {
+  const words = text.match(/\S+\s*/gu) ?? [];
+  for (let count = leastWords; count <= words.length; count += 1) {
+    const last = words.slice(-count).join('');
+    if (last.length >= leastUnits) return last;
+  }
+  return '';
 }
 
 /** Cuts after so many tokens of reasoning, text, refusal and calls, in that order. */

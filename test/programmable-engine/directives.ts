@@ -116,7 +116,7 @@ export const directiveGroups = {
     ),
     continuationQuirk: choice(
       ['misfiled', 'overlap', 'restarts-reasoning', 'restarts-text'],
-      '`misfiled`: the continuation of the text arrives as reasoning. `overlap`: the last three words of the partial answer come again. `restarts-reasoning`: reasons anew first. `restarts-text`: the text begins anew, as where a grammar does.',
+      '`misfiled`: the continuation of the text arrives as reasoning. `overlap`: the last words of the partial answer come again, at least three with at least twelve characters. `restarts-reasoning`: reasons anew first. `restarts-text`: the text begins anew, as where a grammar does.',
     ),
   },
   'How it ends': {
