@@ -30,6 +30,7 @@ const good: Readonly<Record<string, readonly Said[]>> = {
     ['Priced', 'True', 'Priced', 'USD per token: prompt 0.1'],
     ['Listed', 'True', 'Listed'],
     ['Retiring', 'False', 'Staying'],
+    ['SameVectors', 'True', 'SameVectors'],
   ],
   Workspace: [
     ['Accepted', 'True', 'Accepted'],
@@ -110,6 +111,10 @@ const states: readonly (readonly [kind: string, others: readonly Said[], health:
   ['Model', [['Listed', 'False', 'NotServable', 'm']], 'Progressing', 'Listed: NotServable: m'],
   ['Model', [['Listed', 'False', 'BelowServiceLevel', 'm']], 'Degraded', 'Listed: BelowServiceLevel: m'],
   ['Model', [['Listed', 'False', 'NotInCatalog', 'm']], 'Degraded', 'Listed: NotInCatalog: m'],
+  ...['OtherVectors', 'VectorsChanged'].map(
+    (reason) => ['Model', [['SameVectors', 'False', reason, 'm']], 'Degraded', `SameVectors: ${reason}: m`] as const,
+  ),
+  ['Model', [['SameVectors', 'Unknown', 'NotProbed', 'm']], 'Healthy', 'SameVectors: NotProbed: m'],
   ...['RetireAt', 'Deleted', 'NoticeWaived'].map(
     (reason) => ['Model', [['Retiring', 'True', reason, 'm']], 'Healthy', `Retiring: ${reason}: m`] as const,
   ),
