@@ -85,7 +85,7 @@ function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly 
     // The copy that is mutated needs nothing else.
     ignorePatterns: [
       ...['*', '!/src', '!/src/**', '!/test', '!/test/**', '/test/mutants/stryker', '!/envoy', '!/envoy/**'],
-      ...['!/package.json', '!/tsconfig.json'],
+      ...['!/docs', '!/docs/**', '!/package.json', '!/tsconfig.json'],
     ],
     reporters: ['progress-append-only'],
     // A mutant that loops is ended by its number of iterations. Time ends those that block their thread.
