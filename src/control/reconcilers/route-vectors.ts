@@ -66,6 +66,9 @@ export function takeEndpoints(of: RouteVectors, endpoints: readonly Endpoint[], 
   }
 }
 
+/** Whether a probe of each endpoint of a route has ended, in whatever way. */
+export const isTriedOnce = ({ places }: RouteVectors): boolean => [...places.values()].every(({ isTried }) => isTried);
+
 /** Whether the vectors of a route are the reference of its model, or are awaited to be. */
 export function isOwn(
   { route }: RouteOfModel,

@@ -15,6 +15,7 @@ import {
   admits,
   faultOfAnswer,
   isOwn,
+  isTriedOnce,
   lowestSimilarity,
   madeBy,
   type ProbedPlace,
@@ -90,7 +91,14 @@ export function watchVectors(options: VectorsOptions) {
     ...{ readAt: -Infinity, readChanges: undefined, retainedAt: -Infinity, asked: 0, isOpen: false },
   };
   const firstRound = Promise.withResolvers<void>();
-  let stop: CancelTimer = () => undefined;
+  let stop: CancelTimer | undefined;
+
+  /** Looks now, and every second while there is an embedding model. */
+  function keepLooking(): void {
+    stop?.();
+    if (state.isOpen && state.routes.size > 0) stop = every(clock, lookEveryMs, look);
+    look();
+  }
 
   function look(): void {
     const now = clock.elapsed();
@@ -98,7 +106,7 @@ export function watchVectors(options: VectorsOptions) {
     if (!state.isOpen) return;
     if (isReadDue(state, now, options)) void readReferences(state, options).then(look);
     for (const [of, place] of duePlaces(state, now)) void probe(state, { of, place, options }).then(look);
-    if (isTriedOnce(state)) firstRound.resolve();
+    if ([...state.routes.values()].every(isTriedOnce)) firstRound.resolve();
   }
 
   const referenceOf = ({ model }: RouteVectors): VectorReference | undefined => state.references.get(model.id);
@@ -106,13 +114,12 @@ export function watchVectors(options: VectorsOptions) {
     /** Follows the embedding models of a new catalog. */
     follow: ({ models }: Pick<Snapshot, 'models'>): void => {
       followModels(state, models, clock.elapsed());
-      look();
+      keepLooking();
     },
     /** Begins to probe. Call it when Envoy has the clusters. Resolves after the first probes, or after 3 s. */
     begin: async (): Promise<void> => {
-      if (!state.isOpen) stop = every(clock, lookEveryMs, look);
       state.isOpen = true;
-      look();
+      keepLooking();
       await within(firstRoundMs, clock, firstRound.promise);
     },
     /** Whether an endpoint of a route may get requests. Undefined: all of them, because its model makes no vectors. */
@@ -143,7 +150,7 @@ export function watchVectors(options: VectorsOptions) {
       }),
     close: (): void => {
       state.isOpen = false;
-      stop();
+      keepLooking();
     },
   };
 }
@@ -174,10 +181,6 @@ function followModels(state: WatchState, models: ReadonlyMap<string, Model>, now
   for (const id of state.references.keys()) if (!ids.has(id)) state.references.delete(id);
   for (const id of state.read) if (!ids.has(id)) state.read.delete(id);
   if (state.read.size < ids.size) state.readAt = -Infinity;
-}
-
-function isTriedOnce({ routes }: WatchState): boolean {
-  return [...routes.values()].every(({ places }) => [...places.values()].every(({ isTried }) => isTried));
 }
 
 const nowhere: ReadonlyMap<string, ProbedPlace> = new Map();
