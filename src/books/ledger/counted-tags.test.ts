@@ -10,13 +10,13 @@ import { listBounds } from '../../core/limits.ts';
 
 const budget = { limit: 100n, period: 'month' } as const;
 
-/** A workspace with all names that requests can add, one of which has all values, and with budgets of tags. */
-async function fullWorkspace(budgets: readonly string[]) {
+/** A workspace with all names that requests can add, one of which has all values, and with budgets of tags. `free`: fewer of both. */
+async function fullWorkspace(budgets: readonly string[], free = 0) {
   const sample = await sampleDatabase();
   const { queries, workspace, ids, settle, text } = sample;
   const tags = [
-    ...Array.from({ length: listBounds.maxTagNames - 1 }, (_, index) => ({ name: `n${index}`, value: '1' })),
-    ...Array.from({ length: listBounds.maxTagValues }, (_, index) => ({ name: 'id', value: String(index) })),
+    ...Array.from({ length: listBounds.maxTagNames - 1 - free }, (_, index) => ({ name: `n${index}`, value: '1' })),
+    ...Array.from({ length: listBounds.maxTagValues - free }, (_, index) => ({ name: 'id', value: String(index) })),
   ];
   await queries
     .insertInto('ledger_tags')
@@ -53,6 +53,25 @@ it.each([
   // Twin: by the tags that were sent, no budget holds the request.
   expect(fundsOf(known, sent).tags).toBeUndefined();
   expect((await spend(tag)).spendings.at(-1)?.on).toEqual({ workspaceId: known.workspace.id, tag });
+});
+
+it.each([
+  ['x=1', 'other=other'],
+  ['id=new', 'id=other'],
+])('admission counts %s as the ledger does, with room for it and at the bound', async (sent, tag) => {
+  for (const free of [2, 1, 0]) {
+    const { credential, spend } = await fullWorkspace([tag], free);
+    const counted = countedTagsOf(sent, (await credential())?.countedTags);
+    const { spendings } = await spend(sent);
+    const held = spendings.flatMap(({ on }) => ('tag' in on ? [on.tag] : []));
+    // Without a budget of the tag itself, the ledger has nothing to take it from.
+    expect([free, counted === tag]).toEqual([free, held.includes(tag)]);
+  }
+});
+
+it('a workspace with room for all tags is missing', async () => {
+  const { credential } = await fullWorkspace(['other=other', 'id=other'], 2);
+  expect(await credential()).toHaveProperty('countedTags', undefined);
 });
 
 it('a tag beyond the bounds that has a budget of its own, and each tag that is known, counts as itself', async () => {
