@@ -66,8 +66,9 @@ export function takeEndpoints(of: RouteVectors, endpoints: readonly Endpoint[], 
   }
 }
 
-/** Whether a probe of each endpoint of a route has ended, in whatever way. */
-export const isTriedOnce = ({ places }: RouteVectors): boolean => [...places.values()].every(({ isTried }) => isTried);
+/** Whether a service need not wait for the first probes of a route: all have ended, in whatever way, or requests do not wait for them. */
+export const isTriedOnce = ({ isOnly, places }: RouteVectors): boolean =>
+  isOnly || [...places.values()].every(({ isTried }) => isTried);
 
 /** Whether the vectors of a route are the reference of its model, or are awaited to be. */
 export function isOwn(

@@ -382,6 +382,15 @@ it('compares nothing before the database has answered, and then at once', async 
   await begin();
 });
 
+it('lets a service start without the probes of an only route, which serves before them', async () => {
+  const model = modelOf([routeNamed('a')]);
+  const { begin, follow, served, state, asked } = watching({ a: vectorsOf(1) });
+  state.isDown = true;
+  await follow(model);
+  await begin();
+  expect([asked(), served(model)]).toEqual([[], ['a']]);
+});
+
 it('asks at most four engines at a time', async () => {
   const names = Array.from({ length: 9 }, (_, index) => `a${index}`);
   const model = modelOf([routeNamed('a')]);
