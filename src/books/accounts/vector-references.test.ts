@@ -117,6 +117,13 @@ it('refuses to accept vectors of a model without a reference, and of a route of 
   await expect(acceptVectors(queries, { modelId: 'acme/embed', route: 'tei-b' }, sampleAuthor)).rejects.toThrow(
     '"tei-b" is no route of acme/embed: expected its id, acme/embed@ and the name of the Backend.',
   );
+  for (const name of ['', 'a\0b', 'a b', 'a'.repeat(254)])
+    await expect(
+      acceptVectors(queries, { modelId: 'acme/embed', route: `acme/embed@${name}` }, sampleAuthor),
+    ).rejects.toThrow('is no route of acme/embed');
+  await expect(acceptVectors(queries, { modelId: 'acme/\0', route: undefined }, sampleAuthor)).rejects.toThrow(
+    'has no reference vectors',
+  );
 });
 
 it('drops the references of models that have been in no catalog for a year', async () => {

@@ -14,6 +14,10 @@ import { recordChange } from './audit.ts';
 /** References of models that no service has had in its catalog for so long are dropped: a year, for a model that comes back. */
 const keptMs = 365 * 86_400_000;
 
+/** What ids of models, and names of Backends, are made of. PostgreSQL does not even compare a text with NUL. */
+const modelForm = /^[\w./-]{1,128}$/;
+const backendForm = /^[\w.-]{1,253}$/;
+
 const headColumns = ['model_id', 'route_id', 'upstream_model', 'texts', 'dimensions', 'since'] as const;
 const isAwaited = sql<number | boolean>`vectors is null`.as('is_awaited');
 
@@ -119,6 +123,7 @@ export async function acceptVectors(
   { modelId, route }: { readonly modelId: string; readonly route: string | undefined },
   by: Authorship,
 ): Promise<VectorReferenceHead> {
+  if (!modelForm.test(modelId)) throw refusal('vectors_not_found', { model: modelId });
   return queries.transaction().execute(async (transaction) => {
     const row = await transaction
       .selectFrom('vector_references')
@@ -128,7 +133,8 @@ export async function acceptVectors(
     if (row === undefined) throw refusal('vectors_not_found', { model: modelId });
     const before = headOf(row);
     const routeId = route ?? before.routeId;
-    if (!routeId.startsWith(`${modelId}@`)) throw refusal('route_malformed', { route: routeId, model: modelId });
+    if (!routeId.startsWith(`${modelId}@`) || !backendForm.test(routeId.slice(modelId.length + 1)))
+      throw refusal('route_malformed', { route: routeId, model: modelId });
     const since = Math.max(by.now, before.since + 1);
     await transaction
       .updateTable('vector_references')
