@@ -53,20 +53,18 @@ async function profile({ command: { plan }, gateways: { pool, weir }, folder }: 
   for (const load of loads) print(profileText(await readProfiles(profilesIn(folder), load)));
 }
 
-/** The gateways, with the bare path behind plain Envoy. */
-async function addBarePath({ targets, envoy, enginePort, benchPids }: Gateways, folder: string): Promise<Target[]> {
+async function startBare({ envoy, enginePort, benchPids }: Gateways, folder: string): Promise<Target> {
   const bare = await startBarePath({ binary: envoy, folder: join(folder, 'bare'), enginePort });
   closers.push(bare.stop);
-  const bareTarget: Target = {
+  return {
     ...{ name: 'bare', address: { host: '127.0.0.1', port: bare.port }, pid: bare.pid, benchPids },
     request: (shape, stream, prompt) => chatRequest({ path: '/v1', model: modelId(shape), stream, prompt }),
   };
-  return targets.toSpliced(1, 0, bareTarget);
 }
 
 async function budget({ command, gateways, folder }: Run): Promise<void> {
   const { pool } = gateways;
-  const withBare = await addBarePath(gateways, folder);
+  const withBare = gateways.targets.toSpliced(1, 0, await startBare(gateways, folder));
   report('warm-up');
   for (const target of withBare) await warmUp(pool, target, command.plan);
   const measured = await measureBudget({ pool, targets: withBare, rounds: command.plan.rounds, report });
@@ -108,8 +106,10 @@ async function measureEachBar({ command, gateways, folder }: Run): Promise<void>
   const withPictures = pictures !== undefined;
   // Before the loads are part of it.
   const on = machine();
-  const targets = weir === undefined ? gateways.targets : await addBarePath(gateways, folder);
-  const { readings, failures } = await measureBars({ plan, chosen, withPictures, pool, targets, starts, report });
+  const startLater = async () => (weir === undefined ? [] : [await startBare(gateways, folder)]);
+  const { readings, failures } = await measureBars({
+    ...{ plan, chosen, withPictures, pool, targets: gateways.targets, startLater, starts, report },
+  });
   const file = barsFile(readings, { machine: on, rounds: plan.rounds });
   print(barsText(file, chosen));
   print(memoryText(readings.memory));

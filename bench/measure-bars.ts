@@ -14,6 +14,8 @@ interface BarsOptions extends Omit<RoundsOptions, 'scenarios' | 'rounds'> {
   /** Whether the scenarios of the pictures run as well. */
   readonly withPictures: boolean;
   readonly starts: Readings['starts'];
+  /** Starts what is measured after the idle programs: its pages of Node's binary would make the shares of the others smaller. */
+  readonly startLater: () => Promise<readonly Target[]>;
 }
 
 const settleMs = 5_000;
@@ -33,7 +35,7 @@ function phaseOf(scenario: Scenario): Phase {
 
 /** Memory and time of quiet programs, usual loads, what memory these leave and open streams need, then large prompts. */
 export async function measureBars(options: BarsOptions) {
-  const { plan, chosen, pool, targets, report, starts } = options;
+  const { plan, chosen, pool, report, starts } = options;
   const memory: MemoryReading[] = [];
   const read = async (target: Target, when: MemoryReading['when']): Promise<void> => {
     const pssBytes = await pssOfPrograms(target);
@@ -41,8 +43,9 @@ export async function measureBars(options: BarsOptions) {
   };
   const isIdleChosen = hasMemory(chosen, 'idle') || chosen.some(({ source }) => source.kind === 'idle-time');
   if (isIdleChosen) report('idle');
-  const programs = isIdleChosen ? await measureIdle(targets, plan.idle) : [];
-  for (const target of targets) await read(target, 'idle');
+  const programs = isIdleChosen ? await measureIdle(options.targets, plan.idle) : [];
+  for (const target of options.targets) await read(target, 'idle');
+  const targets = [...options.targets, ...(await options.startLater())];
 
   const scenarios = scenariosOfBars(plan, options);
   const phase = (of: Phase): RoundsOptions => ({
