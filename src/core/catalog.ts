@@ -117,6 +117,16 @@ export interface Route {
   readonly capabilities: CapabilityOverrides;
 }
 
+const routeKeys = new WeakMap<Route, string>();
+
+/**
+ * Names a route across snapshots, each of which has new objects for the same routes. When the backend of a route gets another
+ * cluster, the route gets another key, because what is known of the old backend says nothing about the new one.
+ */
+export function routeKey(route: Route): string {
+  return routeKeys.getOrInsertComputed(route, ({ id, backend }) => `${id} ${backend.cluster.name}`);
+}
+
 /** Whether the route gets a request only when no route with a weight can serve it. */
 export const isStandby = ({ weight }: Pick<Route, 'weight'>): boolean => weight === 0;
 

@@ -43,9 +43,6 @@ const provider = 'provider';
 const placeName = ({ route }: RouteOfModel, { name }: Pick<Endpoint, 'name'>): string =>
   isProvider(route.backend) ? provider : name;
 
-/** Names a route across snapshots, as `routeKey` of the health of routes does. */
-export const vectorsKey = ({ id, backend }: Route): string => `${id} ${backend.cluster.name}`;
-
 /** The parts of a route that decide about its vectors, beside its cluster. A new credential is none. */
 export const madeBy = ({ route: { upstreamModel, backend }, model }: RouteOfModel): string =>
   JSON.stringify([upstreamModel, backend.engine, backend.path, backend.query, model.embedding?.dimensions]);

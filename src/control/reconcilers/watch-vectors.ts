@@ -2,7 +2,7 @@
  * Probes the vectors of embedding models: whether all endpoints of all routes of a model make the same ones (docs/same-vectors.md).
  * Each replica probes for itself, because each decides which endpoints get its requests; the reference is one for all of them.
  */
-import type { Model, Route, Snapshot } from '../../core/catalog.ts';
+import { type Model, type Route, routeKey, type Snapshot } from '../../core/catalog.ts';
 import { type CancelTimer, type Clock, every, within } from '../../core/clock.ts';
 import type { Endpoints } from '../../core/endpoint.ts';
 import { messageOf } from '../../core/failure.ts';
@@ -22,7 +22,6 @@ import {
   type RouteVectors,
   takeEndpoints,
   vectorsFault,
-  vectorsKey,
 } from './route-vectors.ts';
 
 /** The references in the database. Each rejects while the database is down. */
@@ -124,13 +123,13 @@ export function watchVectors(options: VectorsOptions) {
     },
     /** Whether an endpoint of a route may get requests. Undefined: all of them, because its model makes no vectors. */
     admitted: (route: Route): ((endpoint: string) => boolean) | undefined => {
-      const of = state.routes.size === 0 ? undefined : state.routes.get(vectorsKey(route));
+      const of = state.routes.size === 0 ? undefined : state.routes.get(routeKey(route));
       return of && ((endpoint) => admits(of, referenceOf(of), endpoint));
     },
     /** Probes routes at once, for example because an engine of theirs is back: it may be another one. */
     recheck: (routes: readonly Route[]): void => {
       for (const route of routes) {
-        for (const place of state.routes.get(vectorsKey(route))?.places.values() ?? []) place.againAt = clock.elapsed();
+        for (const place of state.routes.get(routeKey(route))?.places.values() ?? []) place.againAt = clock.elapsed();
       }
       look();
     },
@@ -162,7 +161,7 @@ function followModels(state: WatchState, models: ReadonlyMap<string, Model>, now
   state.routes.clear();
   for (const model of followed) {
     for (const route of model.routes) {
-      const key = vectorsKey(route);
+      const key = routeKey(route);
       const known = before.get(key);
       const isOnly = model.routes.length === 1;
       if (known === undefined || madeBy(known) !== madeBy({ model, route })) {
@@ -256,7 +255,7 @@ async function probe(state: WatchState, { of, place, options }: Probe): Promise<
   place.againAt = Infinity;
   state.asked += 1;
   const answer = await ask({ model, route }, { endpoint: place.endpoint, texts });
-  const isPresent = state.routes.get(vectorsKey(route)) === of && [...places.values()].includes(place);
+  const isPresent = state.routes.get(routeKey(route)) === of && [...places.values()].includes(place);
   if (isPresent) {
     const waitMs = await judge(state, { of, place, options, texts, answer });
     place.againAt = clock.elapsed() + waitMs;

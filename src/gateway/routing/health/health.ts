@@ -1,4 +1,4 @@
-import { isProvider, isStandby, type Route } from '../../../core/catalog.ts';
+import { isProvider, isStandby, type Route, routeKey } from '../../../core/catalog.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Endpoints } from '../../../core/endpoint.ts';
 import type { AttemptPlace, Health } from '../../core/health.ts';
@@ -53,16 +53,6 @@ export interface LiveHealth extends Health, RoutingView {
 interface KnownRoutesOptions extends Pick<HealthOptions, 'random' | 'endpoints' | 'admitted'> {
   readonly pools: PoolsOfReplica;
   readonly elapsed: () => number;
-}
-
-const keys = new WeakMap<Route, string>();
-
-/**
- * Names a route across snapshots, each of which has new objects for the same routes. When the backend of a route gets another
- * cluster, the route gets another key, because the health of the old backend says nothing about the new one.
- */
-function routeKey(route: Route): string {
-  return keys.getOrInsertComputed(route, ({ id, backend }) => `${id} ${backend.cluster.name}`);
 }
 
 /** The health of each route, and the loads of backends by cluster, because routes of several models may share a backend. */
