@@ -1,4 +1,5 @@
 import { useId } from 'react';
+import { FieldNotes } from './fields.tsx';
 
 interface ChecksProps {
   readonly legend: string;
@@ -25,14 +26,7 @@ export function Checks({ legend, name, options, first, hint, error }: ChecksProp
           </label>
         ))}
       </div>
-      <span className="hint" id={`${id}-hint`}>
-        {hint}
-      </span>
-      {error !== undefined && (
-        <span className="field-error" id={`${id}-error`}>
-          {error}
-        </span>
-      )}
+      <FieldNotes id={id} hint={hint} error={error} />
     </fieldset>
   );
 }

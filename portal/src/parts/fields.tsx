@@ -25,6 +25,20 @@ function Field({ label, hint, error, children }: Described) {
         'aria-describedby': described.filter(Boolean).join(' ') || undefined,
         'aria-invalid': error === undefined ? undefined : true,
       })}
+      <FieldNotes id={id} hint={hint} error={error} />
+    </div>
+  );
+}
+
+interface FieldNotesProps extends Pick<FieldProps, 'hint' | 'error'> {
+  /** Of the field that they describe: theirs end in `-hint` and `-error`. */
+  readonly id: string;
+}
+
+/** The hint and the error below a field. */
+export function FieldNotes({ id, hint, error }: FieldNotesProps) {
+  return (
+    <>
       {hint !== undefined && (
         <span className="hint" id={`${id}-hint`}>
           {hint}
@@ -35,7 +49,7 @@ function Field({ label, hint, error, children }: Described) {
           {error}
         </span>
       )}
-    </div>
+    </>
   );
 }
 
