@@ -14,7 +14,7 @@ import { recordChange } from './audit.ts';
 /** References of models that no service has had in its catalog for so long are dropped: a year, for a model that comes back. */
 const keptMs = 365 * 86_400_000;
 
-/** What ids of models, and names of Backends, are made of. PostgreSQL does not even compare a text with NUL. */
+/** Characters of ids of models, and of names of Backends. PostgreSQL refuses a text with NUL, in a comparison as well. */
 const modelForm = /^[\w./-]{1,128}$/;
 const backendForm = /^[\w.-]{1,253}$/;
 
@@ -31,7 +31,7 @@ export async function listVectorReferences(queries: Kysely<Schema>): Promise<rea
   return rows.map(headOf);
 }
 
-/** What a service knows of a reference: its `since`; undefined: nothing. */
+/** `since` of each reference that a service knows, by model. Undefined: it knows none. */
 export type KnownReferences = ReadonlyMap<string, number | undefined>;
 
 /**
