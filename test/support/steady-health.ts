@@ -16,7 +16,7 @@ export function steadyHealth(fields: Partial<Health> = {}): Health {
   return {
     isAnswering: () => false,
     begin: (...to) => steadyBegin(() => undefined, ...to),
-    endpointsLeft: ({ route, avoid }) => (avoid.has(endpointOf(route.backend.name).name) ? 0 : 1),
+    endpointsLeft: ({ route, avoid }) => (avoid?.has(endpointOf(route.backend.name).name) ? 0 : 1),
     failedOn: () => 0,
     firstTokenWait: () => undefined,
     hedge: () => undefined,

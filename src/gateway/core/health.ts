@@ -70,8 +70,8 @@ export interface BeginOptions {
 /** The other endpoints for an attempt, in case it fails or takes too long. */
 export interface OtherEndpoints {
   readonly route: Route;
-  /** Names of endpoints that are not to be asked. */
-  readonly avoid: ReadonlySet<string>;
+  /** Names of endpoints that are not to be asked. Absent: none. */
+  readonly avoid?: ReadonlySet<string>;
 }
 
 /** How long to wait for an attempt's first output before a second endpoint is called. */

@@ -95,5 +95,5 @@ export function newRunningDispatch(options: DispatchOptions, services: DispatchS
 
 /** Whether an answer that breaks off could be continued anywhere. */
 function hasSecondPlace({ routes, leftOut = [] }: Plan, health: Pick<Health, 'endpointsLeft'>): boolean {
-  return routes.length + leftOut.length > 1 || health.endpointsLeft({ route: routes[0].route, avoid: new Set() }) > 1;
+  return routes.length + leftOut.length > 1 || health.endpointsLeft({ route: routes[0].route }) > 1;
 }

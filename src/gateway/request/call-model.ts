@@ -117,8 +117,6 @@ export function callModel(call: ModelCall, services: ModelServices): Dispatch {
 /** How many fields have been refused, over all routes. */
 const refusedFields = ({ fields }: Refusals): number => [...fields.values()].reduce((sum, { size }) => sum + size, 0);
 
-const nowhere: ReadonlySet<string> = new Set();
-
 /** Dispatches a call. Adds to `refusals` what its routes may have refused. */
 function callOnce(call: ModelCall, services: ModelServices, refusals: Refusals): Dispatch {
   const { watch, trace, prepared, plan, counters, signal, round, deliver } = call;
@@ -142,7 +140,7 @@ function callOnce(call: ModelCall, services: ModelServices, refusals: Refusals):
       retries: createRetryPolicy({
         failedOn: health.failedOn(shape.digest),
         places: [...plan.routes, ...(plan.leftOut ?? [])].reduce(
-          (sum, { route }) => sum + health.endpointsLeft({ route, avoid: nowhere }),
+          (sum, { route }) => sum + health.endpointsLeft({ route }),
           0,
         ),
         spendStructureRetry: () => structureRetries.spend(caller),

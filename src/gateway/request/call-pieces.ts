@@ -7,6 +7,7 @@ import type { Dispatch } from '../dispatch/dispatch.ts';
 import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 import { engines } from '../engines/engines.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
+import { type CallsUnderWay, createCallsUnderWay } from './calls-under-way.ts';
 import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 import { wholeOf } from './task-protocol.ts';
 
@@ -26,11 +27,10 @@ interface PiecesRun {
   readonly signal: AbortSignal;
   /** In the order in which they are sent. */
   readonly waiting: Piece[];
-  readonly running: Set<Dispatch>;
+  readonly calls: CallsUnderWay;
   readonly used: UsedSoFar;
   /** The ends of the pieces, of which the last one failed if any did. */
   readonly ends: DispatchEnd[];
-  isPaused: boolean;
 }
 
 /** The tokens of the pieces that have ended. */
@@ -49,26 +49,16 @@ export function callPieces(call: TaskCall, services: ModelServices): Dispatch {
   const pieces = piecesOf(call.task, call.plan);
   if (pieces.length <= 1) return callModel(call, services);
   const stop = new AbortController();
+  const calls = createCallsUnderWay();
   const run: PiecesRun = {
     ...{ call, services, stop },
     signal: AbortSignal.any([call.signal, stop.signal]),
     waiting: [...pieces],
-    running: new Set(),
+    calls,
     used: { promptTokens: 0, isEstimated: false },
     ends: [],
-    isPaused: false,
   };
-  return {
-    ended: callAll(run),
-    pause: () => {
-      run.isPaused = true;
-      for (const one of run.running) one.pause();
-    },
-    resume: () => {
-      run.isPaused = false;
-      for (const one of run.running) one.resume();
-    },
-  };
+  return { ended: callAll(run), pause: calls.pause, resume: calls.resume };
 }
 
 /** Divides the inputs of a task, or its documents, into pieces that every route of a plan takes. All but the last one are equal. */
@@ -94,11 +84,9 @@ function maxOfPiece({ kind }: Task, { embedding, rerank }: Model, { backend }: R
 function sideBySide({ call: { plan }, services: { health } }: PiecesRun): number {
   const { route } = plan.routes[0];
   const { maxConcurrentRequests = Infinity, maxConcurrentRequestsPerEndpoint = Infinity } = route.backend;
-  const endpoints = Math.max(1, health.endpointsLeft({ route, avoid: nowhere }));
+  const endpoints = Math.max(1, health.endpointsLeft({ route }));
   return Math.max(1, Math.min(maxSideBySide, maxConcurrentRequests, maxConcurrentRequestsPerEndpoint * endpoints));
 }
-
-const nowhere: ReadonlySet<string> = new Set();
 
 /** Sends all pieces. Resolves when none is under way any more. */
 async function callAll(run: PiecesRun): Promise<DispatchEnd> {
@@ -140,7 +128,7 @@ async function lane(run: PiecesRun): Promise<void> {
       throw error;
     });
     // Another request, or another piece, took the last slot: the piece is sent when one of ours has ended.
-    if (end.kind === 'failed' && end.attempts === 0 && run.running.size > 0) {
+    if (end.kind === 'failed' && end.attempts === 0 && run.calls.count() > 0) {
       run.waiting.unshift(piece);
       return;
     }
@@ -168,19 +156,12 @@ async function callPiece(run: PiecesRun, piece: Piece): Promise<DispatchEnd> {
     });
     if (passed.length > 0) call.deliver(passed);
   };
-  const dispatched = callModel({ ...call, piece, signal, deliver }, services);
-  run.running.add(dispatched);
-  if (run.isPaused) dispatched.pause();
-  try {
-    const end = await dispatched.ended;
-    if (end.kind === 'completed' && !isCounted) {
-      run.used.isEstimated = true;
-      call.deliver([addUsage(run, estimateOf(call, piece))]);
-    }
-    return end;
-  } finally {
-    run.running.delete(dispatched);
+  const end = await run.calls.ended(callModel({ ...call, piece, signal, deliver }, services));
+  if (end.kind === 'completed' && !isCounted) {
+    run.used.isEstimated = true;
+    call.deliver([addUsage(run, estimateOf(call, piece))]);
   }
+  return end;
 }
 
 /** The share of a piece whose engine has not counted it. */

@@ -80,8 +80,6 @@ export function planDocuments(
   throw new Failure('param_not_supported', message);
 }
 
-const nowhere: ReadonlySet<string> = new Set();
-
 /** What engines' caches are divided and picked by. */
 export interface CacheServices {
   /** Common to all replicas, and known to nothing else. */
@@ -103,9 +101,7 @@ export function planForCaches(
   const secret = sharedSecret();
   const sharer = sharerOf(model, request);
   const salted = sharer === undefined ? plan : saltedPlan(plan, keyedDigest(secret, `cache of ${sharer}`));
-  const counts = plan.routes.map(({ route }) =>
-    isProvider(route.backend) ? 0 : health.endpointsLeft({ route, avoid: nowhere }),
-  );
+  const counts = plan.routes.map(({ route }) => (isProvider(route.backend) ? 0 : health.endpointsLeft({ route })));
   if (counts.every((endpoints) => endpoints === 0)) return salted;
   const blocks = prepared.blocksFor({ secret, scope: `${sharer ?? ''} ${model.id}` });
   const poolPrompt = poolPromptOf(blocks, Math.max(1, estimatePrompt(prepared.shape, model)));

@@ -2,6 +2,7 @@ import type { AnswerEvent } from '../../core/event.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
 import type { Dispatch } from '../dispatch/dispatch.ts';
 import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
+import { type CallsUnderWay, createCallsUnderWay } from './calls-under-way.ts';
 import { callPieces, piecesOf, type TaskCall } from './call-pieces.ts';
 import type { ModelServices } from './call-model.ts';
 
@@ -9,8 +10,7 @@ import type { ModelServices } from './call-model.ts';
 interface RankRun {
   readonly call: TaskCall;
   readonly services: ModelServices;
-  running: Dispatch | undefined;
-  isPaused: boolean;
+  readonly calls: CallsUnderWay;
 }
 
 /**
@@ -20,18 +20,8 @@ interface RankRun {
  */
 export function rankPieces(call: TaskCall, services: ModelServices): Dispatch {
   if (piecesOf(call.task, call.plan).length <= 1) return callPieces(call, services);
-  const run: RankRun = { call, services, running: undefined, isPaused: false };
-  return {
-    ended: rankOnOneRoute(run),
-    pause: () => {
-      run.isPaused = true;
-      run.running?.pause();
-    },
-    resume: () => {
-      run.isPaused = false;
-      run.running?.resume();
-    },
-  };
+  const calls = createCallsUnderWay();
+  return { ended: rankOnOneRoute({ call, services, calls }), pause: calls.pause, resume: calls.resume };
 }
 
 /** The routes without room come last, as in a dispatch. */
@@ -54,14 +44,11 @@ async function rankOn(
   run: RankRun,
   planned: PlannedRoute,
 ): Promise<{ readonly end: DispatchEnd; readonly events: readonly AnswerEvent[] }> {
-  const { call, services } = run;
+  const { call, services, calls } = run;
   const events: AnswerEvent[] = [];
   const plan: Plan = { ...call.plan, routes: [planned], leftOut: [], equals: [] };
   const deliver = (delivered: readonly AnswerEvent[]): void => void events.push(...delivered);
-  const running = callPieces({ ...call, plan, deliver }, services);
-  run.running = running;
-  if (run.isPaused) running.pause();
-  return { end: await running.ended, events };
+  return { end: await calls.ended(callPieces({ ...call, plan, deliver }, services)), events };
 }
 
 /** The end of the last route that was tried, with the attempts of all. */

@@ -22,6 +22,7 @@ import { type Citer, createCiter, quote } from '../web-search/cite.ts';
 import { collectRound, type RoundOutput } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
 import { maxRounds, maxSearches, nextStep, type ParsedQuery } from '../web-search/next-step.ts';
+import { type CallsUnderWay, createCallsUnderWay } from './calls-under-way.ts';
 import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 
 /** The web search of a deployment. */
@@ -75,8 +76,7 @@ interface SearchRun {
   routes: number;
   isContinued: boolean;
   lastRoute: Route | undefined;
-  running: Dispatch | undefined;
-  isPaused: boolean;
+  readonly calls: CallsUnderWay;
 }
 
 /**
@@ -110,6 +110,7 @@ export function runSearchLoop(ask: SearchAsk, options: SearchServices): Dispatch
         : { tokens, countedBy: 'tokenizer' };
     },
   });
+  const calls = createCallsUnderWay();
   const run: SearchRun = {
     ask,
     options,
@@ -122,20 +123,9 @@ export function runSearchLoop(ask: SearchAsk, options: SearchServices): Dispatch
     routes: 0,
     isContinued: false,
     lastRoute: undefined,
-    running: undefined,
-    isPaused: false,
+    calls,
   };
-  return {
-    ended: answer(run),
-    pause: () => {
-      run.isPaused = true;
-      run.running?.pause();
-    },
-    resume: () => {
-      run.isPaused = false;
-      run.running?.resume();
-    },
-  };
+  return { ended: answer(run), pause: calls.pause, resume: calls.resume };
 }
 
 /** Calls the model once. Resolves when its output has ended. */
@@ -148,7 +138,7 @@ async function call(
     citer: run.citing === 'marks' ? run.citer : undefined,
     searches: ask.prepared.request.webSearch !== undefined,
   });
-  run.running = callModel(
+  const called = callModel(
     {
       ...ask,
       // The cache of the route that answered last has the conversation.
@@ -162,8 +152,7 @@ async function call(
     },
     run.options,
   );
-  if (run.isPaused) run.running.pause();
-  const end = await run.running.ended;
+  const end = await run.calls.ended(called);
   run.attempts += end.attempts;
   run.routes = Math.max(run.routes, end.routes);
   if ('route' in end && end.route !== undefined) run.lastRoute = end.route;

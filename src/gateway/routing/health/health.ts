@@ -137,7 +137,7 @@ export function createHealth({ clock, random, endpoints, pools, admitted }: Heal
         isRepeated: (now, endpoint) => prompts.failed(now, { prompt, place: `${routeKey(route)} ${endpoint}` }),
       }),
     failedOn: (prompt) => prompts.places(elapsed(), prompt),
-    endpointsLeft: ({ route, avoid }) => {
+    endpointsLeft: ({ route, avoid = nowhere }) => {
       const isAdmitted = admitted?.(route);
       const isLeft = (name: string): boolean => !avoid.has(name) && isAdmitted?.(name) !== false;
       return endpoints.of(route.backend.cluster.name).reduce((count, { name }) => count + (isLeft(name) ? 1 : 0), 0);
@@ -156,7 +156,7 @@ export function createHealth({ clock, random, endpoints, pools, admitted }: Heal
         stream,
         endpoint: endpoint.name,
         isStandby: isStandby(route),
-        others: others.map(({ route: other, avoid }) => ({
+        others: others.map(({ route: other, avoid = nowhere }) => ({
           health: healthOf(other),
           avoid,
           isStandby: isStandby(other),
