@@ -5,7 +5,7 @@ import { createAuditTrail } from './audit-table.ts';
 import { addDeclarations, addOverrides } from './declaration-tables.ts';
 import { addIdentities } from './identity-tables.ts';
 import { addFailures, addRefusals, addStatements, addTags, createLedger } from './ledger-tables.ts';
-import { addOutbox } from './outbox-tables.ts';
+import { addOutbox, addOutboxCounts } from './outbox-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
 import { addVectorReferences } from './vector-tables.ts';
@@ -96,6 +96,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0016-tokens-a-minute': { up: addTokensPerMinute },
   '0017-outbox': { up: addOutbox },
   '0018-vector-references': { up: addVectorReferences },
+  '0020-outbox-counts': { up: addOutboxCounts },
 };
 
 /** Adds limits in tokens a minute, and which limits only count. */

@@ -41,3 +41,13 @@ export async function addOutbox(database: Kysely<unknown>): Promise<void> {
     select 'alerts', 'message', id, 1, case when tries = 0 then next_try_at else at end, next_try_at, tries
     from alerts where state = 'waiting' order by at`.execute(database);
 }
+
+/** What waits is counted from the index: the `refs` of a row are some 2 KB, and a long outage of a receiver leaves 200,000 rows. */
+export async function addOutboxCounts({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.dropIndex('outbox_of_subscription').execute();
+  await schema
+    .createIndex('outbox_of_subscription')
+    .on('outbox')
+    .columns(['subscription', 'seq', 'at', 'events', 'kind'])
+    .execute();
+}

@@ -31,9 +31,11 @@ export async function nextMessages(
 ): Promise<readonly EventMessage[]> {
   const { subscription } = claim;
   for (;;) {
-    if ((await dueRows(queries, { subscription, limit: 1 }, now)).length === 0) return [];
-    if (!(await holds(queries, claim, now))) return [];
-    const rows = await dueRows(queries, { subscription, limit: maxEventsInPage }, now);
+    const [oldest] = await dueRows(queries, { subscription, limit: 1 }, now);
+    if (oldest === undefined || !(await holds(queries, claim, now))) return [];
+    // Rows of a busy service have many events each, and about 40 bytes an event.
+    const limit = Math.ceil(maxEventsInPage / Math.max(1, Number(oldest.events)));
+    const rows = await dueRows(queries, { subscription, limit }, now);
     const [first] = rows;
     if (first === undefined) return [];
     if (subscription === 'alerts') return webhooks(queries, rows.slice(0, maxEvents));
