@@ -35,7 +35,7 @@ export interface OverTimePlan {
 export const usage = `npm run bench -- [options]
 
 Measures Weir, all features on, beside a plain Envoy in one run: a mock engine, the load and both gateways on this machine.
-The figures, and how to read them, are described in docs/bench.md.
+The figures, and how to read them, are described in docs/lab/bench.md.
 
   --quick        three short rounds, under three minutes (default: seven longer ones, about twelve minutes)
   --rounds N     this many rounds
@@ -43,12 +43,12 @@ The figures, and how to read them, are described in docs/bench.md.
   --against DIR  measures the checkout in DIR too, in the same rounds, and compares the two
   --peer COMMAND measures the gateway that COMMAND starts, too; it gets PORT, ENGINE_URL and ENGINE_PORT, and PEER_KEY as its key
   --tracing      measures this checkout with tracing on, too, for one request in a hundred and for each, and compares
-  --events       measures this checkout while it sends an event for each request (docs/events.md), too, and compares
-  --bars         measures the bars of docs/bench.md, prints each with its figure; about a quarter of an hour
+  --events       measures this checkout while it sends an event for each request (docs/how-to/events.md), too, and compares
+  --bars         measures the bars of docs/lab/bench.md, prints each with its figure; about a quarter of an hour
   --only NAME    with --bars: only this one; may be repeated
   --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
   --agents       measures prompts of agents: conversations of 20 KB to 2 MB that grow by a turn with each request
-  --tokens       measures a caller with a token beside one with a key, both of the same gateway (docs/identities.md)
+  --tokens       measures a caller with a token beside one with a key, both of the same gateway (docs/how-to/identities.md)
   --idle         measures the memory and the processor time of all programs while no requests arrive
   --over-time    measures first bytes, delays of the event loop and memory, second by second, with slow streams open
   --streams N    with --over-time: slow streams that are open (default: 2000)

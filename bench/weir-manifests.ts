@@ -16,7 +16,7 @@ export const tokenizersFolder = join(import.meta.dirname, '..', 'test', 'golden'
 const tokenizer = { path: 'chatml' };
 
 /**
- * Writes a manifest folder with one backend and one priced model per shape (docs/custom-resources.md). The backends are one
+ * Writes a manifest folder with one backend and one priced model per shape (docs/reference/custom-resources.md). The backends are one
  * engine's process under different paths. The objects are JSON, which is YAML too.
  */
 export async function writeManifests(

@@ -3,7 +3,7 @@ import { createMetrics } from '../src/telemetry/ops/metrics.ts';
 import { idleFigures } from '../test/support/idle-figures.ts';
 import { markdownTable } from './markdown-table.ts';
 
-/** The metrics that the service has now, for docs/metrics.md. */
+/** The metrics that the service has now, for docs/reference/metrics.md. */
 export function metricsTable(): string {
   const own = createMetrics(idleFigures(), { inSlices: createSlices() })
     .describe()

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { customResources } from './custom-resources/custom-resources.ts';
 import { noticeFinalizer } from '../src/control/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/reconcilers/account-controller.ts';
@@ -77,7 +78,7 @@ function refusalsTable(): string {
       code(name),
       status === undefined ? '–' : String(status),
       sentence,
-      `[${page.replace(/\.md.*/, '')}](${page})`,
+      `[${posix.basename(page).replace(/\.md.*/, '')}](${posix.relative('docs/reference', page)})`,
     ]),
   );
 }

@@ -22,7 +22,7 @@ import { digestOfConversation, leastRequests, roundRobin } from './simple-polici
 const usage = `npm run pool -- [options]
 
 Simulates pools of engines in virtual time, and compares the ways to pick the endpoint of a request.
-The same seeds give the same figures. docs/pool.md describes them.
+The same seeds give the same figures. docs/lab/pool.md describes them.
 
   --seeds N         so many runs of each (default: 2)
   --scenario NAME   only this one; may be repeated

@@ -13,7 +13,7 @@ import { quickEngine } from './scenarios.ts';
 
 const minuteMs = 60_000;
 
-/** The load that calls for one endpoint, then for four, then for none, and an autoscaler as docs/autoscaling.md sets it. */
+/** The load that calls for one endpoint, then for four, then for none, and an autoscaler as docs/how-to/autoscaling.md sets it. */
 export const stepLoad: Omit<ScalingOptions, 'startMs' | 'objectiveMs'> = {
   engine: quickEngine,
   ...{ maxReplicas: 4, lookMs: 15_000, target: 0.7 },

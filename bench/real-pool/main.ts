@@ -1,5 +1,5 @@
 // `npm run pool:real`: the same conversations and agents before four real llama-servers, picked in turn by a plain Envoy, by SGLang's
-// model gateway, and by two replicas of Weir (docs/pool.md).
+// model gateway, and by two replicas of Weir (docs/lab/pool.md).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';

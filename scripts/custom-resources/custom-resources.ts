@@ -30,7 +30,7 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
   Accepted: 'The object is valid and no other object has its id. A fault in one route costs that route alone.',
   Servable: 'A route can take a request now, in every replica.',
   SameVectors:
-    'Only of embedding models: all endpoints of all routes make the vectors of the reference (docs/same-vectors.md). An endpoint that does not gets no requests; the message has its cosine and what usually explains it.',
+    'Only of embedding models: all endpoints of all routes make the vectors of the reference (docs/concepts/same-vectors.md). An endpoint that does not gets no requests; the message has its cosine and what usually explains it.',
   Priced: 'It is charged the prices of its spec.',
   Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
   Retiring: 'It leaves; the message says when and why.',

@@ -33,7 +33,7 @@ const burning = (rate: number, short: Window, long: Window): Pick<Alert, 'expr' 
   threshold: Number((rate * errorBudget).toFixed(4)),
 });
 
-/** Alerts on symptoms, each with its section in docs/runbooks.md. */
+/** Alerts on symptoms, each with its section in docs/operate/runbooks.md. */
 export const alerts: readonly Alert[] = [
   {
     name: 'WeirErrorBudgetBurnFast',
@@ -217,7 +217,7 @@ export function exprOf({ expr, threshold }: Pick<Alert, 'expr' | 'threshold'>): 
   return expr.replaceAll('THRESHOLD', String(threshold));
 }
 
-const runbooks = join(import.meta.dirname, '../../docs/runbooks.md');
+const runbooks = join(import.meta.dirname, '../../docs/operate/runbooks.md');
 
 /** What an alert means, from its section of the runbooks, as plain text. */
 function descriptionOf(name: string): string {
@@ -234,7 +234,7 @@ function descriptionOf(name: string): string {
 
 const annotationsOf = ({ name, summary }: Alert): object => ({
   ...{ summary, description: descriptionOf(name) },
-  runbook_url: `docs/runbooks.md#${name.toLowerCase()}`,
+  runbook_url: `docs/operate/runbooks.md#${name.toLowerCase()}`,
 });
 
 /** The groups of a rules file of Prometheus, with these alerts. */

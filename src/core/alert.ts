@@ -1,7 +1,7 @@
 import { listBounds } from './limits.ts';
 import type { Money } from './money.ts';
 
-// Alerts: a budget or a balance has reached a threshold (docs/alerts.md).
+// Alerts: a budget or a balance has reached a threshold (docs/how-to/alerts.md).
 
 /** Percent of a budget, or of what a balance was after its last credit. */
 export type Thresholds = readonly number[];

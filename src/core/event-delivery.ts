@@ -1,6 +1,6 @@
 import type { EventKind } from './event-type.ts';
 
-// What the database, which keeps the outbox, and the sender hand each other (docs/events.md).
+// What the database, which keeps the outbox, and the sender hand each other (docs/how-to/events.md).
 
 /**
  * Who gets what. `events`: CloudEvents in batches, in order, tried without end. `alerts`: webhooks about thresholds, one

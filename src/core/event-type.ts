@@ -1,5 +1,5 @@
 /**
- * The events that leave the house, by the kind that the outbox stores: their `type` in CloudEvents 1.0 (docs/events.md).
+ * The events that leave the house, by the kind that the outbox stores: their `type` in CloudEvents 1.0 (docs/how-to/events.md).
  * A further one is a line here and a source in `src/books/outbox/event-sources.ts`, which the compiler then asks for.
  */
 export const eventTypes = {

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { asFailure, errorBody, Failure, type FailureCode, failures } from './failure.ts';
 
-const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../docs/reference/errors.md', import.meta.url), 'utf8');
 const documented = [...page.matchAll(/^\| `(\w+)` \| (\d{3}) \| `(\w+)` \| (yes|no) \| (.+) \|$/gm)].map(
   ([, code, status, type, shown, meaning]) => ({ code, status: Number(status), type, shown: shown === 'yes', meaning }),
 );
 const codes = Object.keys(failures) as FailureCode[];
 
 describe('the table of failures', () => {
-  it('is the one that docs/errors.md shows, in its order', () => {
+  it('is the one that docs/reference/errors.md shows, in its order', () => {
     expect(documented.map(({ meaning: _, ...row }) => row)).toEqual(
       codes.map((code) => ({
         code,

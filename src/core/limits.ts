@@ -148,7 +148,7 @@ export function verdictOf<Name extends LimitName>(
   return { by, would: exceeded.filter((name) => notEnforced.includes(name)) };
 }
 
-/** Which limit refuses a request, the first one in the order of refusals (docs/reference/architecture.md §2.2). */
+/** Which limit refuses a request, the first one in the order of refusals (docs/concepts/architecture.md §2.2). */
 export function refusedBy(ask: LimitsAsk, load: UnderWay): Verdict<LimitName> {
   const exceeded: LimitName[] = [];
   if (!hasToken(load.fullInMs, ask)) exceeded.push('rate');

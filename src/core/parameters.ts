@@ -5,7 +5,7 @@ import type { EngineName } from './engine-name.ts';
 /**
  * The optional parameters of a request: one record each. Everything else about a parameter is derived from its record: the type
  * `Sampling`, the fields of both request bodies, how they are read, which routes can serve them, the bodies that engines get, the
- * errors of engines, the enumerations of the custom resources and the table of docs/parameters.md.
+ * errors of engines, the enumerations of the custom resources and the table of docs/reference/parameters.md.
  */
 interface ParameterRecord<Schema extends z.ZodType, Messages> {
   /** The values that the chat surface accepts, in the range of the public wire format. Null means absent. */

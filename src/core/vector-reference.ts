@@ -1,5 +1,5 @@
 /**
- * The vectors that all routes of an embedding model must make (docs/same-vectors.md), without the vectors: the row of the model.
+ * The vectors that all routes of an embedding model must make (docs/concepts/same-vectors.md), without the vectors: the row of the model.
  */
 export interface VectorReferenceHead {
   readonly modelId: string;

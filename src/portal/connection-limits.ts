@@ -67,7 +67,7 @@ function noticeProxies(app: Pick<FastifyInstance, 'addHook'>, log: PortalLog): v
     isNoticed = true;
     log.warn(
       { setting: 'WEIR_ADMIN_TRUSTED_HOPS' },
-      'a request came through a proxy, and WEIR_ADMIN_TRUSTED_HOPS is 0: all callers of the proxy count as one address, and cookies are not Secure. Set it to the number of proxies (docs/portal.md)',
+      'a request came through a proxy, and WEIR_ADMIN_TRUSTED_HOPS is 0: all callers of the proxy count as one address, and cookies are not Secure. Set it to the number of proxies (docs/how-to/portal.md)',
     );
   });
 }

@@ -50,7 +50,7 @@ function silentService(origin: string, why: string, since: string): Problem {
     kind: 'service-silent',
     since,
     problem: `Does not answer: ${why}.`,
-    action: 'Start it again, or take its address out of WEIR_SERVICES: docs/runbooks.md#weiraway',
+    action: 'Start it again, or take its address out of WEIR_SERVICES: docs/operate/runbooks.md#weiraway',
   });
 }
 
@@ -60,7 +60,7 @@ function noService(now: string): Problem {
     kind: 'service-silent',
     since: now,
     problem: 'No service is known.',
-    action: 'Start the gateway, or name its services in WEIR_SERVICES: docs/runbooks.md#weiraway',
+    action: 'Start the gateway, or name its services in WEIR_SERVICES: docs/operate/runbooks.md#weiraway',
   });
 }
 

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { ScriptStep } from '../programmable-engine/script.ts';
 import type { Agent, Seat } from './clients.ts';
 
-// How each agent is told where Weir is. docs/clients.md says the same in words.
+// How each agent is told where Weir is. docs/how-to/clients.md says the same in words.
 
 type Written = Readonly<Record<'path' | 'content', string>>;
 

@@ -1,5 +1,5 @@
 // @suite long
-/** Clients with tokens in place of keys, as docs/identities.md shows them: each reads a file, or runs a command, for its token. */
+/** Clients with tokens in place of keys, as docs/how-to/identities.md shows them: each reads a file, or runs a command, for its token. */
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

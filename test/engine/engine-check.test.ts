@@ -7,7 +7,7 @@ import { startLlama } from '../support/llama.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { forFile } from '../support/for-file.ts';
 
-// Whether `weir engine check` is right about a real llama-server (docs/engines/llamacpp.md).
+// Whether `weir engine check` is right about a real llama-server (docs/how-to/llamacpp.md).
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-check-'));
 afterAll(() => rmSync(folder, { recursive: true }));

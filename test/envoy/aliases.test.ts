@@ -44,7 +44,7 @@ test('bills and metrics know the id alone, and the catalog lists no alias', asyn
 test.each(['gpt-4o', 'old-org/old-name', 'test/model'])('%s has no path of its own', async (name) => {
   const answer = await weir.fetch(`${weir.baseUrl}/models/${name}`);
   expect([answer.status, await answer.json()]).toMatchObject([404, { error: { type: 'invalid_request_error' } }]);
-  // docs/clients.md says what the official libraries make of it.
+  // docs/how-to/clients.md says what the official libraries make of it.
   await expect(weir.client().models.retrieve(name)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
   await expect(weir.messagesClient().models.retrieve(name)).rejects.toBeInstanceOf(Anthropic.NotFoundError);
 });

@@ -8,7 +8,7 @@ import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
 import { forFile } from '../support/for-file.ts';
 
 const models = ['cold', 'late', 'silent', 'messages', 'learned', 'unknown', 'off'] as const;
-/** What a stream waits for where nothing is known of its route (docs/resilience.md). */
+/** What a stream waits for where nothing is known of its route (docs/concepts/failover.md). */
 const coldMs = 1000;
 /** An engine that does not answer while a test waits. */
 const never = { firstTokenDelayMs: 600_000 };

@@ -27,7 +27,7 @@ import {
 } from './support/sabotages/sabotaged-engine.ts';
 import { mountSmallDisk, type SmallDisk } from './support/small-disk.ts';
 
-// The incidents of docs/incidents.md, followed by an operator who has the page alone: each is caused on real programs, and the
+// The incidents of docs/operate/incidents.md, followed by an operator who has the page alone: each is caused on real programs, and the
 // commands are read from the page.
 
 /** What a command of the page must print, and what happens before it is typed. */

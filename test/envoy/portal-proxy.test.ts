@@ -13,7 +13,7 @@ import { selfSigned } from '../support/self-signed.ts';
 import { startPortalProcess } from './support/hostile-portal/portal-process.ts';
 import { forFile } from '../support/for-file.ts';
 
-// A real proxy that ends TLS in front of a portal: what docs/portal.md, "TLS and a proxy in front", says.
+// A real proxy that ends TLS in front of a portal: what docs/how-to/portal.md, "TLS and a proxy in front", says.
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const folder = mkdtempSync(join(tmpdir(), 'weir-portal-proxy-'));

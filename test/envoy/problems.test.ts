@@ -100,7 +100,7 @@ describe('a manifest that breaks while the gateway runs', () => {
   const problem = expect.stringMatching(
     /^Refused: spec\.engine: expected one of .*\(backends\.yaml#1:4\)\.$/,
   ) as string;
-  const action = expect.stringContaining('docs/runbooks.md#weirobjectrefused') as string;
+  const action = expect.stringContaining('docs/operate/runbooks.md#weirobjectrefused') as string;
 
   test('is on the terminal, in weir problems, in the admin API and in the metrics, with the field and the place', async () => {
     write('backends.yaml', (text) => text.replace('engine: vllm', 'engine: vlm'));

@@ -30,7 +30,7 @@ async function ask(model: string, text = `Who answers number ${(asked += 1)}?`):
 
 const counts = () => ({ main: main.requests().length, spare: spare.requests().length });
 
-/** Slow enough for a hedge, which comes after a second where nothing is known of a route (docs/resilience.md). */
+/** Slow enough for a hedge, which comes after a second where nothing is known of a route (docs/concepts/failover.md). */
 const slowly = 'Who is slow? [[demo {"words": 4, "firstTokenDelayMs": 2500}]]';
 
 test('a route of weight 0 gets nothing while another one serves, be it slow; a route of weight 1 gets the hedge', async () => {

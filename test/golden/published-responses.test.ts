@@ -1,5 +1,5 @@
 /**
- * The tables of docs/responses.md beside what is really done, and beside what the format's own library names: a version of it that
+ * The tables of docs/reference/responses.md beside what is really done, and beside what the format's own library names: a version of it that
  * brings a new item, tool, field or event fails here until somebody has decided what becomes of that.
  */
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { fieldsOf, fileOf, literalsOf, type Row, rowsOf, typesOf, unionOf } from
 
 type Json = Readonly<Record<string, unknown>>;
 
-const page = fileOf('../../docs/responses.md');
+const page = fileOf('../../docs/reference/responses.md');
 const library = fileOf('../../node_modules/openai/resources/responses/responses.d.ts');
 
 const [items, tools, fields, included, events] = ['Items', 'Tools', 'Fields', 'Included parts', 'Events'].map((heading) =>

@@ -44,7 +44,7 @@ test('there are manifests in the examples and in the pages', () => {
       'examples/manifests/models.yaml',
       'examples/kubernetes/vllm.yaml',
       'examples/kubernetes/inference-pool.yaml',
-      'docs/install.md, block 1',
+      'docs/how-to/install.md, block 1',
     ]),
   );
 });

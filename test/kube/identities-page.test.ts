@@ -14,10 +14,10 @@ import { kubectl } from './support/kubectl.ts';
 import { podOf } from './support/pod-shape.ts';
 import { type Pod, startPod } from './support/pod.ts';
 
-// The way of docs/identities.md from an empty cluster to a model that is called without a key, and an engineer's first mistakes on
+// The way of docs/how-to/identities.md from an empty cluster to a model that is called without a key, and an engineer's first mistakes on
 // it. There are no nodes: the pod of the chart runs as processes, and another engine than vLLM's pods answers.
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'identities.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'how-to', 'identities.md'), 'utf8');
 const [, block = ''] = /## From an empty cluster\n.*?```sh\n(.*?)```/s.exec(page) ?? [];
 const commands = shellCommands(block).map(({ words }) => words);
 const command = (...words: readonly string[]): readonly string[] =>

@@ -14,10 +14,10 @@ const pages = examplePages(root);
 const examples = pages.flatMap((page) => examplesOf(page, root));
 
 /** Pages whose YAML and JSON, but for what is sent to Weir, are the settings of other programs. */
-const ofOthers = new Set(['docs/clients.md']);
+const ofOthers = new Set(['docs/how-to/clients.md']);
 /** Pages that speak of fields of engines, which have names like ours. */
 const engineOfTests = 'test/programmable-engine/README.md';
-const ofEngines = new Set(['docs/reference/engines.md', 'docs/parameters.md', engineOfTests]);
+const ofEngines = new Set(['docs/reference/engines.md', 'docs/reference/parameters.md', engineOfTests]);
 
 let made: Promise<CommandContext> | undefined;
 /** Made by the test that is first: a portal, which lives as long as that test, describes the admin API. */

@@ -46,7 +46,7 @@ it.each([
 });
 
 it('each alert has its section in the runbooks, and each section its alert', () => {
-  const text = readFileSync('docs/runbooks.md', 'utf8');
+  const text = readFileSync('docs/operate/runbooks.md', 'utf8');
   const sections = [...text.matchAll(/^## (\w+)\n\n- ([^]*?)\n- ([^]*?)\n- ([^]*?)\n(?=\n## |$(?![^]))/gm)];
   expect(sections.map(([, name]) => name)).toEqual(alerts.map(({ name }) => name));
   for (const [, name, means, look, act] of sections) {
@@ -82,7 +82,7 @@ it('what scales the pods asks for metrics that there are, of requests under way 
 });
 
 it('the table of old names leads to metrics that there are', () => {
-  const [, table = ''] = readFileSync('docs/metrics.md', 'utf8').split('## Where the old names went');
+  const [, table = ''] = readFileSync('docs/reference/metrics.md', 'utf8').split('## Where the old names went');
   const now = table.split('\n').flatMap((row) => metricsIn(row.split('|')[2] ?? ''));
   expect(now.length).toBeGreaterThan(15);
   expect(now.filter((name) => !names.has(name))).toEqual([]);

@@ -177,7 +177,7 @@ it('the help and the values of the chart say how long a whole answer may be sile
 });
 
 it('the page of the portal has every route of the admin API', () => {
-  const table = readPage('docs/portal.md').split('## The admin API')[1]?.split('\n## ')[0] ?? '';
+  const table = readPage('docs/how-to/portal.md').split('## The admin API')[1]?.split('\n## ')[0] ?? '';
   const routes = [...table.matchAll(/`((?:GET|POST|PATCH|DELETE) \/[\w/{}-]+)/g)].map(([, route = '']) => route);
   const declared = Object.keys(accessTable)
     .filter((route) => route !== 'GET /api/openapi.json')
@@ -186,7 +186,7 @@ it('the page of the portal has every route of the admin API', () => {
 });
 
 it('the page on teams has the roles that groups give', () => {
-  const rows = readPage('docs/multi-tenant.md').matchAll(/^\| (`search[^|]*) \| (\w+) \|/gm);
+  const rows = readPage('docs/how-to/teams.md').matchAll(/^\| (`search[^|]*) \| (\w+) \|/gm);
   const roles = [...rows].flatMap(([, groups = '', role = '']) =>
     [...groups.matchAll(/`([^`]+)`/g)].map(([, group = '']) => [group, role] as const),
   );
@@ -200,7 +200,7 @@ it('no page says that a caller gets a code which no answer has', () => {
   const found = (text: string): readonly string[] => [...text.matchAll(said)].map(([words]) => words);
   expect(found('It gets 503 `no_capacity`, or 400 (`invalid_request`).')).toHaveLength(2);
   // Operators look for the codes of their logs by these headings, and the page says so.
-  const forCallers = pages.filter((path) => path !== 'docs/troubleshooting.md');
+  const forCallers = pages.filter((path) => path !== 'docs/operate/troubleshooting.md');
   expect(forCallers.flatMap((path) => found(readPage(path)).map((words) => `${path}: ${words}`))).toEqual([]);
 });
 
@@ -209,9 +209,9 @@ it('conditions, reasons and events on pages are those of the source', () => {
   const section = (path: string, heading: string): string =>
     readPage(path).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
   const text = [
-    section('docs/kubernetes.md', 'Conditions'),
-    section('docs/kubernetes.md', 'Events'),
-    readPage('docs/accounts-in-git.md'),
+    section('docs/how-to/kubernetes.md', 'Conditions'),
+    section('docs/how-to/kubernetes.md', 'Events'),
+    readPage('docs/how-to/accounts-in-git.md'),
   ].join('\n');
   const names = [...text.matchAll(/`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`/g)].map(([, name = '']) => name);
   expect(new Set(names).size).toBeGreaterThan(50);

@@ -33,13 +33,13 @@ describe('what the repository refers to', () => {
     ['a file', '[x](errors.md), [y](errrors.md)', ['the link errrors.md leads nowhere']],
     ['a heading', '[x](errors.md#what-engines-refuse), [y](#nowhere)', ['the link #nowhere leads nowhere']],
   ])('is followed by a link to %s', (_, source, missing) => {
-    expect(danglingReferences('docs/errors.md', root, source)).toEqual(missing);
+    expect(danglingReferences('docs/reference/errors.md', root, source)).toEqual(missing);
   });
 });
 
 /** The rows of a table whose first column counts: a function and the file or folder that it is in. */
 function walk(heading: string): readonly { readonly name: string; readonly place: string }[] {
-  const page = read('docs/reference/architecture.md');
+  const page = read('docs/concepts/architecture.md');
   const chapter = page.slice(page.indexOf(heading)).split(/\n## |\n### /, 1)[0] ?? '';
   return [...chapter.matchAll(/^\| \d+ \| `(\w+)` \| `([\w./-]+)` \|/gm)].map(([, name = '', place = '']) => ({
     name,
@@ -75,7 +75,7 @@ it('the walk of a request enters no folder twice but the pipeline', () => {
 
 it('the architecture names no file that is not there', () => {
   const named = [
-    ...read('docs/reference/architecture.md').matchAll(/`((?:src|test|envoy|scripts|examples)\/[\w./-]*\w)`/g),
+    ...read('docs/concepts/architecture.md').matchAll(/`((?:src|test|envoy|scripts|examples)\/[\w./-]*\w)`/g),
   ];
   expect(named.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

@@ -49,9 +49,19 @@ function anchorsOf(page: string): ReadonlySet<string> {
   );
 }
 
+/** Pages with numbered sections, which comments name by `§`. */
+const numberedPages: Readonly<Record<string, string>> = {
+  api: 'docs/reference/api.md',
+  engines: 'docs/reference/engines.md',
+  architecture: 'docs/concepts/architecture.md',
+  settlement: 'docs/concepts/settlement.md',
+};
 const mark = String.raw`§\d+(?:\.\d+)*(?:, rule \d+)?`;
 const marks = String.raw`${mark}(?:(?:,| to| and)? ${mark})*`;
-const ours = new RegExp(String.raw`(?:docs/reference/)?\b(api|architecture|engines|settlement)\.md (${marks})`, 'g');
+const ours = new RegExp(
+  String.raw`(?:docs/(?:reference|concepts)/)?\b(api|architecture|engines|settlement)\.md (${marks})`,
+  'g',
+);
 const standards = [
   String.raw`RFC \d+`,
   'WHATWG HTML',
@@ -69,7 +79,7 @@ export function danglingReferences(
 ): string[] {
   // A reference may go on in the next line of a comment.
   const flat = text.replaceAll(/\n[ \t]*(?:\*(?!\/)|\/\/|#+)?[ \t]*/g, ' ');
-  const read = (name: string): string => readFileSync(join(root, 'docs', 'reference', `${name}.md`), 'utf8');
+  const read = (name: string): string => readFileSync(join(root, numberedPages[name] ?? ''), 'utf8');
   const found: string[] = [];
 
   function look(page: string, references: string): void {
@@ -87,7 +97,7 @@ export function danglingReferences(
       return '';
     })
     .replaceAll(theirs, '');
-  const [, own] = /^docs\/reference\/(\w+)\.md$/.exec(path) ?? [];
+  const [own] = Object.entries(numberedPages).find(([, page]) => page === path) ?? [];
   // On its own page a section needs no name before it.
   if (own !== undefined) look(own, rest);
   else for (const [reference = ''] of rest.matchAll(/.{0,24}§\d[\d.]*/g)) found.push(`a section of what? ${reference}`);

@@ -36,7 +36,7 @@ const { positionals, values } = parseArgs({
   },
 });
 
-/** Results are kept here. The next run tests only what has changed since: see docs/reference/mutants.md. */
+/** Results are kept here. The next run tests only what has changed since: see docs/lab/mutants.md. */
 const kept = join('.weir', 'mutants');
 const installed = createRequire(join(import.meta.dirname, 'stryker', 'package.json'));
 const pathOf = (name: string): string => pathToFileURL(installed.resolve(name)).href;

@@ -30,7 +30,7 @@ for (const width of [1280, 390] as const) {
     await problem.waitFor();
     const text = await problem.innerText();
     expect(text).toMatch(/^Backend\/broken, since .+: Refused: spec\.engine: expected one of/);
-    expect(text).toContain('docs/runbooks.md#weirobjectrefused');
+    expect(text).toContain('docs/operate/runbooks.md#weirobjectrefused');
     expect(await page.getByRole('heading', { level: 2 }).first().innerText()).toMatch(/^\d+ current problems?$/);
     const comesFirst = `(() => {
       const [notice, figures] = ['.notice', '.figures'].map((name) => document.querySelector(name));

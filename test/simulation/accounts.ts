@@ -120,7 +120,7 @@ export const [movingAccount, leavingAccount] = [numberOf('moving'), numberOf('le
 /** Accounts that requests are drawn for. */
 export const tokenKeys = [wholeAccount, eachAccount, eachAccount + 1, slowAccount, movingAccount] as const;
 
-/** What is promised: docs/accounts.md. */
+/** What is promised: docs/how-to/accounts.md. */
 export const promised: Promised = { graceMs: 30 * 60_000, keyPlans, workspaces };
 
 /** Keys that are revoked some time in most worlds, while their callers go on. */

@@ -6,7 +6,7 @@ import { believed } from './key-states.ts';
 import { maxJumpMs } from './operator.ts';
 import type { World } from './world-view.ts';
 
-/** By how much clocks of services and issuer may differ (docs/identities.md). */
+/** By how much clocks of services and issuer may differ (docs/how-to/identities.md). */
 const leewayMs = 60_000;
 
 /** Whether the token of a request lets its caller in. `may`: it ends about now, or the issuer is away. */

@@ -1,6 +1,6 @@
 import type { Spell } from './world-view.ts';
 
-/** A key that was stopped serves nothing that comes later than this, without a fault (docs/accounts.md: within a second). */
+/** A key that was stopped serves nothing that comes later than this, without a fault (docs/how-to/accounts.md: within a second). */
 export const stopDelayMs = 1_500;
 
 /** After so much time without a fault, all replicas know what is in the database. */

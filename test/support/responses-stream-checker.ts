@@ -99,7 +99,7 @@ function checkUsage(usage: unknown): asserts usage is Json {
 
 /**
  * Reads a responses stream as it came, without a client library. Throws when it lacks what every stream of this format promises
- * (docs/responses.md): named events with dense numbers, the start first, items that are added, told of and done, texts that are what
+ * (docs/reference/responses.md): named events with dense numbers, the start first, items that are added, told of and done, texts that are what
  * their deltas add up to, and the whole response last.
  */
 export function checkResponsesStream(stream: string): CheckedResponse {

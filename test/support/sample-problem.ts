@@ -7,7 +7,7 @@ export function sampleProblem(changes: Partial<Problem> = {}): Problem {
     ...{ id: problemId({ object, kind }), object, kind, model: null },
     problem: 'No endpoint takes requests.',
     since: '2026-07-01T12:00:00.000Z',
-    action: 'Start the engine: docs/runbooks.md#weirbackendwithoutendpoint',
+    action: 'Start the engine: docs/operate/runbooks.md#weirbackendwithoutendpoint',
     ...changes,
   };
 }

@@ -80,7 +80,7 @@ describe('pythonic for tools, none for reasoning', () => {
   });
 });
 
-describe('the flags of docs/engines/vllm.md', () => {
+describe('the flags of docs/how-to/vllm.md', () => {
   let vllm: Vllm;
   beforeAll(async () => {
     vllm = await startVllm({

@@ -8,7 +8,7 @@ import type { RoleInWorkspace } from './rights.ts';
 // The operations of operators, the command line and the portal on accounts and the ledger: their arguments and results.
 
 /**
- * `command-line`: a user of the operating system. `controller`: an object declares it (docs/accounts-in-git.md).
+ * `command-line`: a user of the operating system. `controller`: an object declares it (docs/how-to/accounts-in-git.md).
  * `service`: Weir itself, for example when a threshold is reached. `service-account`: a script with a token of its own.
  */
 export const actorKinds = [

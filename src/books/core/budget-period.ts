@@ -10,7 +10,7 @@ export function dayStart(moment: number): number {
 }
 
 /**
- * First moment of the budget's period that contains a moment, in UTC (docs/reference/architecture.md §4.2): of its day, of its
+ * First moment of the budget's period that contains a moment, in UTC (docs/concepts/architecture.md §4.2): of its day, of its
  * week from Monday, of its month, or of all time.
  */
 export function periodStart(period: BudgetPeriod, moment: number): number {

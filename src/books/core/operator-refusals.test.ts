@@ -36,6 +36,6 @@ describe('a refusal of an operator', () => {
   it.each(Object.keys(operatorRefusals) as RefusalCode[])('%s is one line, explained on a page', (code) => {
     const [, page, sentence] = operatorRefusals[code];
     expect(sentence).toMatch(/^[^\n]+$/);
-    expect(page).toMatch(/^[\w/-]+\.md(#[\w-]+)?$/);
+    expect(page).toMatch(/^(?:docs|charts)\/[\w/-]+\.md(#[\w-]+)?$/);
   });
 });

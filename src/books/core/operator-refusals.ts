@@ -1,23 +1,23 @@
 import { ofCommandLine, programRefusals, type OperatorRefusalRow, type RefusalStatus } from './program-refusals.ts';
 
-const workspaces = 'accounts.md#accounts';
-const keys = 'accounts.md#what-a-key-may-call-and-how-long';
-const credits = 'accounts.md#credits-and-corrections';
-const reports = 'accounts.md#rollups-and-single-requests';
-const statements = 'statements.md#months';
-const byTag = 'tags.md#usage-by-tag';
-const postgres = 'accounts.md#postgresql';
-const roles = 'portal.md#roles';
-const api = 'portal.md#the-admin-api';
-const signIn = 'portal.md#signing-in';
-const tokens = 'portal.md#service-accounts';
-const identities = 'identities.md#fields';
-const outage = 'accounts.md#when-the-database-is-down';
-const copies = 'accounts.md#sqlite';
-const logs = 'install.md#the-log-level';
-const engines = 'engines/vllm.md#check-it';
-const vectors = 'same-vectors.md#accept-new-vectors';
-const strangers = 'portal.md#what-strangers-may-hold';
+const workspaces = 'docs/how-to/accounts.md#accounts';
+const keys = 'docs/how-to/accounts.md#what-a-key-may-call-and-how-long';
+const credits = 'docs/how-to/accounts.md#credits-and-corrections';
+const reports = 'docs/how-to/accounts.md#rollups-and-single-requests';
+const statements = 'docs/how-to/statements.md#months';
+const byTag = 'docs/how-to/tags.md#usage-by-tag';
+const postgres = 'docs/how-to/accounts.md#postgresql';
+const roles = 'docs/how-to/portal.md#roles';
+const api = 'docs/how-to/portal.md#the-admin-api';
+const signIn = 'docs/how-to/portal.md#signing-in';
+const tokens = 'docs/how-to/portal.md#service-accounts';
+const identities = 'docs/how-to/identities.md#fields';
+const outage = 'docs/how-to/accounts.md#when-the-database-is-down';
+const copies = 'docs/how-to/accounts.md#sqlite';
+const logs = 'docs/how-to/install.md#the-log-level';
+const engines = 'docs/how-to/vllm.md#check-it';
+const vectors = 'docs/concepts/same-vectors.md#accept-new-vectors';
+const strangers = 'docs/how-to/portal.md#what-strangers-may-hold';
 
 const workspaceList = '`weir workspace list` shows them all.';
 const newKey = '`weir key create` makes a new one.';
@@ -32,19 +32,19 @@ const ofBooks = {
   list_full: [409, workspaces, '{list} has at most {max} {entries}. {remedy}'],
   declared_by_object: [
     409,
-    'accounts-in-git.md#what-git-owns',
+    'docs/how-to/accounts-in-git.md#what-git-owns',
     '{kind} "{name}" in namespace "{namespace}" declares this, so it can be changed only there. With its annotation weir.dev/managed: "false" it can be changed here.',
     undefined,
     'In an emergency `weir key suspend ID --override` stops a key, and `revoke` ends it.',
   ],
-  thresholds_malformed: [400, 'alerts.md', 'Thresholds are {form}.', 'thresholds'],
+  thresholds_malformed: [400, 'docs/how-to/alerts.md', 'Thresholds are {form}.', 'thresholds'],
   expiry_passed: [400, keys, '{what} cannot expire at {moment}: that moment has passed.', 'expires_at'],
   key_not_found: [404, keys, 'There is no key with the id "{id}".', undefined, '`weir key list` shows them all.'],
   key_revoked: [409, keys, 'The key "{id}" was revoked, and that is final.', 'status', newKey],
   key_not_replaceable: [409, keys, 'The key "{id}" {why}, so it cannot be replaced.', undefined, newKey],
   key_of_identity: [
     409,
-    'identities.md#limits',
+    'docs/how-to/identities.md#limits',
     'The key "{id}" is the account of the identity {identity}, which has its limits. Change them there.',
     undefined,
     'With the command: `weir identity change`.',
@@ -117,7 +117,7 @@ const ofBooks = {
     '"{route}" is no route of {model}: expected its id, {model}@ and the name of the Backend.',
     'route',
   ],
-  tag_malformed: [400, 'tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
+  tag_malformed: [400, 'docs/how-to/tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 const tagHint = 'Give both `tag` among the dimensions and the name of a tag.';
@@ -150,13 +150,13 @@ const ofReports = {
   cursor_malformed: [400, api, 'cursor: expected the next_cursor of the page before, with the same filters.', 'cursor'],
   requests_dropped: [
     400,
-    'accounts.md#export',
+    'docs/how-to/accounts.md#export',
     'Requests before {since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since {since} for those that are kept.',
   ],
   backup_of_postgres: [
     400,
     postgres,
-    'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/accounts.md, "Backup and restore").',
+    'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/how-to/accounts.md, "Backup and restore").',
   ],
   shrink_of_postgres: [400, postgres, 'PostgreSQL gives back the space of months that are dropped by itself.'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
@@ -164,16 +164,16 @@ const ofReports = {
 /** Refusals of commands alone. */
 const ofCommands = ofCommandLine({
   focus_not_whole_days: [
-    'statements.md#focus',
+    'docs/how-to/statements.md#focus',
     'FOCUS rows count whole days: expected UTC days for --since and --until.',
   ],
   no_subscription: [
-    'events.md#switch-it-on',
+    'docs/how-to/events.md#switch-it-on',
     'No service sends events: set WEIR_EVENTS_URL for the services, then repeat the command.',
   ],
-  times_reversed: ['accounts.md#export', '--since must be before --until.'],
+  times_reversed: ['docs/how-to/accounts.md#export', '--since must be before --until.'],
   file_exists: [copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
-  file_not_written: ['accounts.md#export', '{file} (--out) could not be written: {reason}'],
+  file_not_written: ['docs/how-to/accounts.md#export', '{file} (--out) could not be written: {reason}'],
   credit_unknown: [
     outage,
     'The database did not answer ({reason}), and it is not known whether the credit was added. Look at the balance with `weir workspace list` before you repeat the command.',
@@ -233,7 +233,7 @@ const ofPortal = {
 
 /**
  * Every way in which a command, a start or a request of the admin API is refused, one row each. `npm run generate` writes the table
- * of docs/errors.md from here.
+ * of docs/reference/errors.md from here.
  */
 export const operatorRefusals = { ...ofBooks, ...ofReports, ...ofCommands, ...programRefusals, ...ofPortal };
 

@@ -12,14 +12,14 @@ export type OperatorRefusalRow = readonly [
   hint?: string,
 ];
 
-const starting = 'install.md';
-const settings = 'install.md#settings';
-const manyCores = 'install.md#many-cores';
-const oneEngine = 'install.md#one-engine-of-your-own';
-const cluster = 'kubernetes.md';
-const postgres = 'accounts.md#postgresql';
-const outage = 'accounts.md#when-the-database-is-down';
-const copies = 'accounts.md#sqlite';
+const starting = 'docs/how-to/install.md';
+const settings = 'docs/how-to/install.md#settings';
+const manyCores = 'docs/how-to/install.md#many-cores';
+const oneEngine = 'docs/how-to/install.md#one-engine-of-your-own';
+const cluster = 'docs/how-to/kubernetes.md';
+const postgres = 'docs/how-to/accounts.md#postgresql';
+const outage = 'docs/how-to/accounts.md#when-the-database-is-down';
+const copies = 'docs/how-to/accounts.md#sqlite';
 
 /** A row of a refusal that has no status, because no request of the admin API gets it. */
 type CommandRow = OperatorRefusalRow extends readonly [unknown, ...infer Others] ? Readonly<Others> : never;
@@ -63,7 +63,7 @@ export const programRefusals = ofCommandLine({
     'Envoy may have only {files} files open, which is too few for connections; raise `ulimit -Hn` above {needed}.',
   ],
   identity_header_untrusted: [
-    'identities.md#behind-another-gateway',
+    'docs/how-to/identities.md#behind-another-gateway',
     'WEIR_TRUSTED_IDENTITY_HEADER: it is believed from trusted proxies alone; set WEIR_TRUSTED_HOPS to their number.',
   ],
   address_not_here: [starting, 'WEIR_EDGE_HOST: this machine has no address {host} to listen on.'],
@@ -81,7 +81,10 @@ export const programRefusals = ofCommandLine({
     '{folder} is in use by another `weir start`{pid}. End that one, or choose another folder with --data.',
   ],
   folder_not_usable: [starting, '{reason}'],
-  manifests_refused: ['install.md#more-engines-manifests', 'The manifests in {folder} are not in order:{problems}'],
+  manifests_refused: [
+    'docs/how-to/install.md#more-engines-manifests',
+    'The manifests in {folder} are not in order:{problems}',
+  ],
   kinds_not_installed: [
     cluster,
     '{server} knows no Models: install the definitions first, `kubectl apply -f charts/weir/files/crds`.',

@@ -108,7 +108,7 @@ describe('a refusal', () => {
 });
 
 it('the page of the portal has the table as it is', () => {
-  const page = readFileSync(new URL('../../../docs/portal.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../docs/how-to/portal.md', import.meta.url), 'utf8');
   const [, section = ''] = page.split('### Roles');
   const rows = (section.split('\n## ')[0] ?? '').matchAll(/^\| `([\w-]+:\w+)` .*\|$/gm);
   const scopeOf = (right: AccessRight) =>

@@ -8,7 +8,7 @@ export async function addTagAlerts({ schema }: Kysely<unknown>): Promise<void> {
   await schema.createIndex('alerts_by_age').on('alerts').column('at').execute();
 }
 
-/** Adds thresholds, alerts with their deliveries, and what the share of a balance is counted from (docs/alerts.md). */
+/** Adds thresholds, alerts with their deliveries, and what the share of a balance is counted from (docs/how-to/alerts.md). */
 export async function addAlerts(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
   for (const name of ['alert_base', 'alert_period']) {

@@ -3,7 +3,7 @@ import { acceptActors } from './audit-table.ts';
 import { isSqlite } from './sql-dialect.ts';
 
 /**
- * Adds what objects declare (docs/accounts-in-git.md): which object declares an account, how far a workspace may owe,
+ * Adds what objects declare (docs/how-to/accounts-in-git.md): which object declares an account, how far a workspace may owe,
  * its labels, and the controller as an author of changes.
  */
 export async function addDeclarations(database: Kysely<unknown>, amountBound: string): Promise<void> {

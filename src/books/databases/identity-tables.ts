@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { acceptKinds } from './declaration-tables.ts';
 
-/** Adds identities, and the keys that are the accounts of identities: rows without a text (docs/identities.md). */
+/** Adds identities, and the keys that are the accounts of identities: rows without a text (docs/how-to/identities.md). */
 export async function addIdentities(database: Kysely<unknown>, amountBound: string): Promise<void> {
   const { schema } = database;
   await schema

@@ -79,7 +79,7 @@ async function createRollup(database: Kysely<unknown>, table: UsageTable, amount
 }
 
 /**
- * Adds tags: their names and values, the rollup of each, their budgets, and the column of requests (docs/tags.md). Adds the
+ * Adds tags: their names and values, the rollup of each, their budgets, and the column of requests (docs/how-to/tags.md). Adds the
  * fault of a request, too.
  */
 export async function addTags(database: Kysely<unknown>, amountBound: string): Promise<void> {

@@ -3,7 +3,7 @@ import { isSqlite } from './sql-dialect.ts';
 
 /**
  * Adds the outbox: a row for each subscription and each event, or some settled requests of one batch, until it is delivered
- * (docs/events.md). Webhooks that wait become rows of it.
+ * (docs/how-to/events.md). Webhooks that wait become rows of it.
  */
 export async function addOutbox(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;

@@ -5,7 +5,7 @@ import { acceptActors } from './audit-table.ts';
 
 /**
  * Adds what teams that run themselves need: members, the maker of a key, the address of a session, and service accounts
- * (docs/multi-tenant.md).
+ * (docs/how-to/teams.md).
  */
 export async function addTeams(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;

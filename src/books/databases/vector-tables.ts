@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { isSqlite } from './sql-dialect.ts';
 
-/** Adds the vectors that the routes of each embedding model are compared with (docs/same-vectors.md). */
+/** Adds the vectors that the routes of each embedding model are compared with (docs/concepts/same-vectors.md). */
 export async function addVectorReferences(database: Kysely<unknown>): Promise<void> {
   await database.schema
     .createTable('vector_references')

@@ -7,15 +7,18 @@ import {
 
 /** The functions that are missing while a program fails, and the page about it. */
 const effects: Readonly<Record<Exclude<Dependency, 'database'>, { readonly effect: string; readonly page: string }>> = {
-  valkey: { effect: 'each replica keeps to its share of the limits', page: 'runbooks.md#weirlimitsnotshared' },
-  webhook: { effect: 'alerts wait, and are tried again for a day', page: 'alerts.md#the-webhook' },
-  events: { effect: 'events wait, and are sent again until it accepts them', page: 'events.md#delivery' },
-  'web-search': { effect: 'searches fail', page: 'web-search.md#for-operators' },
-  tracing: { effect: 'spans are dropped', page: 'tracing.md#when-the-collector-is-down' },
-  'identity-provider': { effect: 'nobody can sign in with it', page: 'portal.md#with-openid-connect' },
+  valkey: {
+    effect: 'each replica keeps to its share of the limits',
+    page: 'docs/operate/runbooks.md#weirlimitsnotshared',
+  },
+  webhook: { effect: 'alerts wait, and are tried again for a day', page: 'docs/how-to/alerts.md#the-webhook' },
+  events: { effect: 'events wait, and are sent again until it accepts them', page: 'docs/how-to/events.md#delivery' },
+  'web-search': { effect: 'searches fail', page: 'docs/how-to/web-search.md#for-operators' },
+  tracing: { effect: 'spans are dropped', page: 'docs/operate/tracing.md#when-the-collector-is-down' },
+  'identity-provider': { effect: 'nobody can sign in with it', page: 'docs/how-to/portal.md#with-openid-connect' },
   'token-issuer': {
     effect: 'its keys stay as they were, and tokens with new ones are refused',
-    page: 'identities.md#verification',
+    page: 'docs/how-to/identities.md#verification',
   },
 };
 
@@ -27,6 +30,6 @@ export function dependencyProblem({ dependency, ...failure }: FailingDependency)
     object: dependency,
     kind: dependency === 'valkey' ? ('valkey-down' as const) : ('dependency-failing' as const),
     problem: `${dependencySays(failure)}: ${effect}.`,
-    action: `${dependencyAction(failure, dependency)}: docs/${page}`,
+    action: `${dependencyAction(failure, dependency)}: ${page}`,
   };
 }

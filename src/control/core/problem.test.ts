@@ -93,7 +93,7 @@ it('a list that is cut ends with the count of the others, and with their earlies
   ]);
 });
 
-it('every kind is described in docs/problems.md, in the order of the list', () => {
-  const [page = ''] = readFileSync('docs/problems.md', 'utf8').split('\n## Causes\n');
+it('every kind is described in docs/operate/problems.md, in the order of the list', () => {
+  const [page = ''] = readFileSync('docs/operate/problems.md', 'utf8').split('\n## Causes\n');
   expect([...page.matchAll(/^\| `([\w-]+)` \| `.+` \| .+ \|$/gm)].map(([, kind]) => kind)).toEqual([...problemKinds]);
 });

@@ -54,8 +54,8 @@ export function errorRateProblem(
     problem: `${how}${lastFault === undefined ? '' : ` It ${causeText(lastFault.cause, lastFault.status)}${saidText(lastFault.said)}.`}`,
     action:
       lastFault === undefined
-        ? 'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast'
-        : `${causes[lastFault.cause].action}: docs/problems.md#causes`,
+        ? 'Find the faults of its attempts in the log or with `weir explain`: docs/operate/runbooks.md#weirerrorbudgetburnfast'
+        : `${causes[lastFault.cause].action}: docs/operate/problems.md#causes`,
   };
 }
 
@@ -70,7 +70,7 @@ export function estimatedUsage({ object, model, estimated }: ErrorFigure): reado
       ...{ object, kind: 'usage-estimated' },
       problem:
         'The engine reports no usable counts of tokens, and the model has no tokenizer: bills, budgets and limits in tokens count estimates.',
-      action: 'Have the engine report usage, or give the Model a tokenizer: docs/accounts.md#the-bill',
+      action: 'Have the engine report usage, or give the Model a tokenizer: docs/how-to/accounts.md#the-bill',
     },
   ];
 }

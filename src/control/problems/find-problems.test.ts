@@ -410,7 +410,7 @@ describe('the rules', () => {
   it('name a section of a page that is there, wherever an action names one', async () => {
     for (const [, observed] of table) {
       for (const { action } of await all(observed)) {
-        const [, page = '', section = ''] = /(docs\/[\w-]+\.md)#([\w-]+)/.exec(action) ?? [];
+        const [, page = '', section = ''] = /(docs\/[\w/-]+\.md)#([\w-]+)/.exec(action) ?? [];
         if (page === '') expect(action).not.toContain('docs/');
         else expect(sectionsOf(page), action).toContain(section);
       }

@@ -42,7 +42,7 @@ export function mistakes(found: readonly CatalogMistake[]): readonly Finding[] {
 }
 
 const whatToMend =
-  'Correct the field. Until then the last good version serves, if there is one: docs/runbooks.md#weirobjectrefused';
+  'Correct the field. Until then the last good version serves, if there is one: docs/operate/runbooks.md#weirobjectrefused';
 
 function mistakeOf(object: string, { where, field, message }: CatalogMistake): Finding {
   const text = (field === '' ? message : `${field}: ${message}`).slice(0, maxMessageLength);
@@ -78,49 +78,49 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   'Programmed False': {
     kind: 'cluster-refused',
     problem: 'Envoy does not take it',
-    action: "Correct what Envoy's message names: docs/runbooks.md#weirenvoydoesnotfollow",
+    action: "Correct what Envoy's message names: docs/operate/runbooks.md#weirenvoydoesnotfollow",
   },
   'Programmed False Lagging': {
     kind: 'replica-behind',
     problem: 'Its newest version does not serve everywhere',
-    action: "Look in Envoy's log for the reason: docs/runbooks.md#weirenvoydoesnotfollow",
+    action: "Look in Envoy's log for the reason: docs/operate/runbooks.md#weirenvoydoesnotfollow",
   },
   'Healthy False': {
     kind: 'backend-down',
     problem: 'No endpoint takes requests',
     action:
-      'Start or repair the engine, or correct its host, port or health check: docs/runbooks.md#weirbackendwithoutendpoint',
+      'Start or repair the engine, or correct its host, port or health check: docs/operate/runbooks.md#weirbackendwithoutendpoint',
   },
   ...requestCauses(),
   'Healthy True SomeEndpointsFail': {
     kind: 'endpoints-failing',
     problem: 'Some endpoints get no requests',
-    action: 'Repair or remove the endpoints that are named: docs/runbooks.md#weirbackendwithoutendpoint',
+    action: 'Repair or remove the endpoints that are named: docs/operate/runbooks.md#weirbackendwithoutendpoint',
   },
   'Healthy True DiffersFromManifest': {
     kind: 'backend-differs',
     problem: 'The engine lists something else than the manifests declare',
-    action: 'Correct the field, or the engine; `weir doctor` compares them: docs/problems.md#causes',
+    action: 'Correct the field, or the engine; `weir doctor` compares them: docs/operate/problems.md#causes',
   },
   'Servable False': {
     kind: 'model-not-served',
     problem: 'No route takes requests',
-    action: 'Bring one of its backends back: docs/runbooks.md#weirnoroute',
+    action: 'Bring one of its backends back: docs/operate/runbooks.md#weirnoroute',
   },
   'SameVectors False VectorsChanged': {
     kind: 'vectors-changed',
     problem: 'The engine makes other vectors than those in search indexes, so it gets no requests',
-    action: 'Bring the earlier engine back, or make the indexes anew: docs/same-vectors.md#accept-new-vectors',
+    action: 'Bring the earlier engine back, or make the indexes anew: docs/concepts/same-vectors.md#accept-new-vectors',
   },
   'SameVectors False OtherVectors': {
     kind: 'vectors-differ',
     problem: 'Some endpoints make other vectors, and get no requests',
-    action: 'Give them the model, pooling and precision of the reference: docs/same-vectors.md#explanations',
+    action: 'Give them the model, pooling and precision of the reference: docs/concepts/same-vectors.md#explanations',
   },
   'Listed False': {
     kind: 'model-below-level',
     problem: 'Callers do not see it in the list of models',
-    action: 'Find out why its requests fail: docs/runbooks.md#weirerrorbudgetburnfast',
+    action: 'Find out why its requests fail: docs/operate/runbooks.md#weirerrorbudgetburnfast',
   },
   // The mistake of the author is a problem of its own.
   'Programmed False NotAccepted': 'none',
@@ -140,7 +140,7 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
 function requestCauses(): Readonly<Record<string, ConditionRule>> {
   const rows = Object.values<CauseRow>(causes).map(({ reason, action }): readonly [string, ConditionRule] => [
     `Healthy False ${reason}`,
-    { kind: 'backend-down', problem: 'Not healthy', action: `${action}: docs/problems.md#causes` },
+    { kind: 'backend-down', problem: 'Not healthy', action: `${action}: docs/operate/problems.md#causes` },
   ]);
   return Object.fromEntries(rows);
 }

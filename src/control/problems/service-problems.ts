@@ -86,14 +86,14 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
     ...when(observed.refusedShare > 0, {
       ...{ object: 'service', kind: 'overloaded' },
       problem: `Refuses ${percent(observed.refusedShare)} of new requests with 503: it is too busy.`,
-      action: 'Add replicas, or lower the rate of the key that floods: docs/runbooks.md#weiroverloaded',
+      action: 'Add replicas, or lower the rate of the key that floods: docs/operate/runbooks.md#weiroverloaded',
     }),
     ...observed.failing.flatMap((one) => dependencyProblem(one) ?? []),
     ...observed.events.flatMap(eventProblems),
     ...when((observed.catalogAgeMs ?? 0) > thresholds.catalogAgeMs, {
       ...{ object: 'catalog', kind: 'catalog-old' },
       problem: `The API server was last heard of ${duration(observed.catalogAgeMs ?? 0)} ago: changes of Models and Backends wait.`,
-      action: 'Restore access to the API server: docs/runbooks.md#weircatalogold',
+      action: 'Restore access to the API server: docs/operate/runbooks.md#weircatalogold',
     }),
   ];
 }
@@ -108,7 +108,7 @@ function databaseDown({ reason = '', cause, journalBytes, isDamaged }: ObservedS
       cause === undefined
         ? `Takes no bills${reason === '' ? '' : ` (${reason})`}: ${waiting}`
         : `${dependencySays({ cause, reason })}, and takes no bills: ${waiting}`,
-    action: `${action}; the journal is then settled by itself: docs/runbooks.md#weirledgeraway`,
+    action: `${action}; the journal is then settled by itself: docs/operate/runbooks.md#weirledgeraway`,
   };
 }
 
@@ -121,17 +121,18 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
     ...when(journalFault !== undefined, {
       ...journal,
       problem: `Cannot be written (${journalFault}): new requests are refused with 503.`,
-      action: 'Make the disk of the data folder writable, then start Weir again: docs/runbooks.md#weirjournalfilling',
+      action:
+        'Make the disk of the data folder writable, then start Weir again: docs/operate/runbooks.md#weirjournalfilling',
     }),
     ...when(database === 'replaying', {
       ...{ object: 'database', kind: 'database-replaying' },
       problem: `Is back, and ${sizeText(journalBytes)} of the journal are not settled yet.`,
-      action: 'Wait; if it does not shrink: docs/runbooks.md#weirjournalfilling',
+      action: 'Wait; if it does not shrink: docs/operate/runbooks.md#weirjournalfilling',
     }),
     ...when(store.isDamaged === true, {
       ...{ object: 'database', kind: 'database-damaged' },
       problem: 'The check at the start found damage in the database file.',
-      action: 'Restore a backup: docs/runbooks.md#weirledgerdamaged',
+      action: 'Restore a backup: docs/operate/runbooks.md#weirledgerdamaged',
     }),
     ...when(
       journalFault === undefined &&
@@ -139,7 +140,7 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
       {
         ...journal,
         problem: `Is ${percent(full)} full (${sizeText(journalBytes)} of ${sizeText(journalLimitBytes)})${hasRoom ? '' : ': new requests are refused with 503'}.`,
-        action: 'Bring the database back before it is full: docs/runbooks.md#weirjournalfilling',
+        action: 'Bring the database back before it is full: docs/operate/runbooks.md#weirjournalfilling',
       },
     ),
   ];
@@ -153,7 +154,7 @@ function diskProblems({ disk }: ObservedService, isListed: IsListed): readonly F
   return when(left < (isListed(identity) ? end : begin), {
     ...identity,
     problem: `The disk of the data folder has ${percent(left)} left (${sizeText(disk.free)} of ${sizeText(disk.size)}).`,
-    action: 'Make room or enlarge the volume: docs/runbooks.md#weirdiskfilling',
+    action: 'Make room or enlarge the volume: docs/operate/runbooks.md#weirdiskfilling',
   });
 }
 
@@ -163,7 +164,8 @@ function fileProblems({ filesShare }: ObservedService, isListed: IsListed): read
   return when(filesShare > (isListed(identity) ? end : begin), {
     ...identity,
     problem: `Has ${percent(filesShare)} of the files open that it may have: new requests will be refused with 503.`,
-    action: 'Raise the limit of open files, or find who holds the connections: docs/runbooks.md#weirfilesfilling',
+    action:
+      'Raise the limit of open files, or find who holds the connections: docs/operate/runbooks.md#weirfilesfilling',
   });
 }
 
@@ -178,7 +180,7 @@ function envoyProblems({ isEnvoyAnswering, unansweredMs }: ObservedService): rea
   return when(unansweredMs > thresholds.unansweredMs, {
     ...{ object: 'envoy', kind: 'replica-behind' },
     problem: `Has not taken the newest endpoints for ${duration(unansweredMs)}: it goes on with those it had.`,
-    action: 'Look in its log and at its memory: docs/runbooks.md#weirenvoydoesnotfollow',
+    action: 'Look in its log and at its memory: docs/operate/runbooks.md#weirenvoydoesnotfollow',
   });
 }
 
@@ -188,12 +190,12 @@ function eventProblems({ name, waiting, lagMs, droppedSince }: ObservedService['
     ...when(lagMs > thresholds.lagMs, {
       ...{ object: name, kind: 'events-late' },
       problem: `The oldest of ${waiting} events waits for ${duration(lagMs)}.`,
-      action: 'Look at the receiver and in the log of the services: docs/runbooks.md#weireventslate',
+      action: 'Look at the receiver and in the log of the services: docs/operate/runbooks.md#weireventslate',
     }),
     ...when(droppedSince !== undefined, {
       ...{ object: name, kind: 'events-dropped' },
       problem: `Events from ${since} on were dropped, because too many waited for the receiver.`,
-      action: `Send them again, \`weir events replay --since ${since}\`: docs/events.md#replay`,
+      action: `Send them again, \`weir events replay --since ${since}\`: docs/how-to/events.md#replay`,
     }),
   ];
 }
@@ -205,7 +207,7 @@ function certificateProblems({ object, what, expiresAt }: ObservedCertificate, n
   return when(leftMs < thresholds.certificateDays * dayMs, {
     ...{ object, kind: 'certificate-expires' },
     problem: `${what} ${until} (${date} UTC).`,
-    action: 'Renew it: docs/runbooks.md#weircertificateexpires',
+    action: 'Renew it: docs/operate/runbooks.md#weircertificateexpires',
   });
 }
 

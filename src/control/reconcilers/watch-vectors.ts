@@ -1,5 +1,5 @@
 /**
- * Probes the vectors of embedding models: whether all endpoints of all routes of a model make the same ones (docs/same-vectors.md).
+ * Probes the vectors of embedding models: whether all endpoints of all routes of a model make the same ones (docs/concepts/same-vectors.md).
  * Each replica probes for itself, because each decides which endpoints get its requests; the reference is one for all of them.
  */
 import { type Model, type Route, routeKey, type Snapshot } from '../../core/catalog.ts';

@@ -1,4 +1,4 @@
-/** The texts that are embedded to find out whether engines make the same vectors (docs/same-vectors.md). */
+/** The texts that are embedded to find out whether engines make the same vectors (docs/concepts/same-vectors.md). */
 import { createHash } from 'node:crypto';
 
 export const probeTextNames = ['short', 'long', 'non-Latin', 'code'] as const;

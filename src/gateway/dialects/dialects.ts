@@ -51,7 +51,7 @@ const messages: Dialect = {
   writeError: writeMessagesError,
 };
 
-/** Responses: `POST /v1/responses`, where a deployment serves it (docs/responses.md). */
+/** Responses: `POST /v1/responses`, where a deployment serves it (docs/reference/responses.md). */
 const responses: Dialect = {
   surface: 'responses',
   idPrefixes: { request: 'resp_', toolCall: 'call_' },
@@ -73,7 +73,7 @@ const embeddings: Dialect = {
   writeError: writeChatError,
 };
 
-/** Rerank: `POST /v1/rerank` or `/v2/rerank`, while the catalog has a rerank model (docs/rerank.md). Errors are those of chat. */
+/** Rerank: `POST /v1/rerank` or `/v2/rerank`, while the catalog has a rerank model (docs/reference/rerank.md). Errors are those of chat. */
 const rerank: Dialect = {
   surface: 'rerank',
   idPrefixes: { request: 'rerank-', toolCall: 'call_' },

@@ -27,7 +27,7 @@ export type Dispatch = ReturnType<typeof dispatch>;
 
 /**
  * Serves a plan. Tries its routes in order, each on several endpoints, and hedges. When an attempt breaks off in the middle of a
- * stream, another endpoint continues each choice that has not ended (docs/reference/architecture.md §2.3).
+ * stream, another endpoint continues each choice that has not ended (docs/concepts/architecture.md §2.3).
  */
 export function dispatch(options: DispatchOptions, services: DispatchServices) {
   const { plan, asked, signal } = options;

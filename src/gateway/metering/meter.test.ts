@@ -24,7 +24,7 @@ function billed(kind: Parameters<Meter['bill']>[0], ...pieces: readonly RelayedE
 
 const none = { promptTokens: 0, completionTokens: 0 };
 
-describe('what is billed (docs/reference/architecture.md §4.1)', () => {
+describe('what is billed (docs/concepts/architecture.md §4.1)', () => {
   it('completed: what the engine reported', async () => {
     expect(await billed('completed', [text(), text(), finish, usage(told)])).toEqual({
       usage: told,

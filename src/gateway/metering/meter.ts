@@ -27,7 +27,7 @@ const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, coun
 
 /**
  * Starts a count. Counts that the engine reports are preferred. Without them, the model's tokenizer counts when the
- * bill is made (docs/reference/architecture.md §4.1), from text that is kept in memory until then. Without a tokenizer,
+ * bill is made (docs/concepts/architecture.md §4.1), from text that is kept in memory until then. Without a tokenizer,
  * the count is an estimate. `promptEstimate` is used for the prompt while nothing better is known.
  */
 export function createMeter(promptEstimate: number, counters: TokenCounters | undefined) {
@@ -131,7 +131,7 @@ interface BillingRow {
 }
 
 /**
- * What is billed for each ending (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Hedges
+ * What is billed for each ending (docs/reference/api.md §1, §7.3, §7.5; docs/concepts/architecture.md §4.1). Hedges
  * that lost and attempts that failed are never counted, so they have no row.
  */
 const billing: Readonly<Record<AnswerEnding, BillingRow>> = {

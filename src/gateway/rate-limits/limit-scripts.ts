@@ -13,7 +13,7 @@ import { clock, script } from './valkey-script.ts';
 const keepMs = 86_400_000;
 
 /**
- * How long `left` counts after a settlement, milliseconds. Replicas may read the accounts so much later (docs/accounts.md: within
+ * How long `left` counts after a settlement, milliseconds. Replicas may read the accounts so much later (docs/how-to/accounts.md: within
  * a second).
  */
 const freshMs = 1_000;

@@ -77,8 +77,8 @@ const failures: Readonly<Record<string, () => Failure | Promise<Failure>>> = {
   overload: shedNow,
 };
 
-/** The rows of the table in docs/clients.md. */
-const [, section = ''] = readFileSync(new URL('../../../docs/clients.md', import.meta.url), 'utf8').split(
+/** The rows of the table in docs/how-to/clients.md. */
+const [, section = ''] = readFileSync(new URL('../../../docs/how-to/clients.md', import.meta.url), 'utf8').split(
   '## Phrases that clients look for',
 );
 const rows = [...section.matchAll(/^\| ([a-z].+?) \| (\d{3}).*? \| (`.+?) \| (.+) \|$/gm)].map(
@@ -98,7 +98,7 @@ const whatOf: Readonly<Record<string, string>> = {
 describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
   const row = rows.find(({ what }) => what === whatOf[kind]);
 
-  it('has the same clients in docs/clients.md', () => {
+  it('has the same clients in docs/how-to/clients.md', () => {
     expect(row?.clients.toSorted()).toEqual(Object.keys(lookFor[kind] ?? {}).toSorted());
   });
 
@@ -120,6 +120,6 @@ describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
   );
 });
 
-it('every row of docs/clients.md is one of these', () => {
+it('every row of docs/how-to/clients.md is one of these', () => {
   expect(rows.map(({ what }) => what)).toEqual(Object.values(whatOf));
 });

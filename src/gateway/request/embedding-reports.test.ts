@@ -1,4 +1,4 @@
-/** Inputs of public reports about embeddings, each as small as it shows the fault. docs/reference/reports.md says what held. */
+/** Inputs of public reports about embeddings, each as small as it shows the fault. docs/lab/reports.md says what held. */
 import { describe, expect, it } from 'vitest';
 import { begin, bodyOf, expectClean, type Run } from '../../../test/support/pipeline-run.ts';
 import { modelOf, routeOf, snapshotOf } from '../../../test/support/route-of.ts';

@@ -1,4 +1,4 @@
-/** Inputs of public reports about engines and clients, each as small as it shows the fault. docs/reference/reports.md says what held. */
+/** Inputs of public reports about engines and clients, each as small as it shows the fault. docs/lab/reports.md says what held. */
 import { describe, expect, it } from 'vitest';
 import {
   ask,

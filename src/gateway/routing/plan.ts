@@ -151,7 +151,7 @@ export async function checkContext(
 
 /**
  * The refusal of a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
- * Agents shorten their conversation when the message has one of a few known phrases, so this message has them (docs/clients.md).
+ * Agents shorten their conversation when the message has one of a few known phrases, so this message has them (docs/how-to/clients.md).
  */
 export function contextOverflow({ contextLength }: Pick<Model, 'contextLength'>): Failure {
   return new Failure(

@@ -49,7 +49,7 @@ export const workspaceId = z.string().meta({ description: 'Id of a workspace.', 
 export const keyId = z.string().meta({ description: 'Id of a key.', example: 'key_2c26b46b68ffc68ff99b' });
 export const modelId = z.string().meta({ description: 'Id of a model.', example: 'qwen/qwen3-8b' });
 
-/** The object that declares an account (docs/accounts-in-git.md). */
+/** The object that declares an account (docs/how-to/accounts-in-git.md). */
 export const declaredBy = z
   .object({
     kind: z.enum(['Workspace', 'ApiKey', 'Identity']),
@@ -106,7 +106,7 @@ export const errorAnswer = z
       type: z.enum(errorTypes),
       code: z
         .string()
-        .meta({ description: 'The reason, from the table of docs/errors.md.', example: 'field_malformed' }),
+        .meta({ description: 'The reason, from the table of docs/reference/errors.md.', example: 'field_malformed' }),
       field: z
         .string()
         .optional()

@@ -22,7 +22,12 @@ export function statementRoutes(app: App, { store, clock }: Portal): void {
     '/api/v1/workspaces/:id/statements/:month',
     described(
       'The account of a month; CSV with `Accept: text/csv`',
-      { 200: jsonOrCsv(statementSchema, { description: 'The statement.', csv: 'Its lines, docs/statements.md.' }) },
+      {
+        200: jsonOrCsv(statementSchema, {
+          description: 'The statement.',
+          csv: 'Its lines, docs/how-to/statements.md.',
+        }),
+      },
       { params },
     ),
     async (request, reply) => {

@@ -82,7 +82,7 @@ function answerOf(diagnoses: readonly Diagnosis[]): Answer {
     const at = endpoint === null ? '' : ` at ${endpoint}`;
     return `Backend/${backend}${at}\n${textTable(['check', 'found', 'note'], rows)}`;
   });
-  const last = isGood ? 'good: nothing contradicts the manifests' : 'not good: see docs/problems.md#causes';
+  const last = isGood ? 'good: nothing contradicts the manifests' : 'not good: see docs/operate/problems.md#causes';
   return {
     json: { good: isGood, diagnoses },
     text: [...(text.length === 0 ? ['There is no Backend.'] : text), last].join('\n\n'),

@@ -43,7 +43,7 @@ export function engineCommand(program: Command): void {
       '--capabilities <file>',
       'YAML file with the capabilities that a Model has for the route; - for standard input',
     )
-    .option('--embeddings', 'whether the engines make the same vectors (docs/same-vectors.md)')
+    .option('--embeddings', 'whether the engines make the same vectors (docs/concepts/same-vectors.md)')
     .option('--min-similarity <cosine>', 'least cosine of the same vectors (default: 0.999)', similarityOption)
     .option('--json', 'print JSON')
     .action(async (url: string, others: readonly string[], flags: CheckFlags, command: Command) => {

@@ -37,7 +37,7 @@ export function envoyCommand(program: Command): void {
       [
         '\nSettings from the environment:\n',
         settingsHelp(envoySettingsSchema.omit({ WEIR_ENVOY_OPS_PORT: true })),
-        "\nOpenTelemetry's variables count, too (docs/tracing.md). Connections are kept within `ulimit -Hn`.",
+        "\nOpenTelemetry's variables count, too (docs/operate/tracing.md). Connections are kept within `ulimit -Hn`.",
       ].join('\n'),
     )
     .action((options: BootstrapFlags) => {

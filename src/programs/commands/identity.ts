@@ -47,7 +47,7 @@ const statuses = [
   ['revoke', 'revoked', 'end an identity for good, with all of its accounts: requests with its tokens get 401'],
 ] as const satisfies readonly (readonly [string, KeyStatus, string])[];
 
-/** Adds `identity` to the command line: callers without keys (docs/identities.md). */
+/** Adds `identity` to the command line: callers without keys (docs/how-to/identities.md). */
 export function identityCommand(program: Command): void {
   const group = program.command('identity').description('let callers in by tokens of an issuer, limit and revoke them');
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { costs, sizeFor } from '../../tools/sizing/size.ts';
 import { planText } from './plan.ts';
 
-const page = readFileSync(join(import.meta.dirname, '../../../docs/sizing.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../../docs/operate/sizing.md'), 'utf8');
 
 it('prints what its page shows', () => {
   const size = sizeFor({ rps: 50, streams: 500, chunksPerSecond: 30, retentionDays: 90, meanShare: 0.3 });

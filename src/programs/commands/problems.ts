@@ -79,6 +79,6 @@ function databaseDown(error: unknown): Problem {
     kind: 'database-down',
     since: nowText(),
     problem: `${says}: it cannot be opened from here, so the services could not be asked.`,
-    action: `${advice}. It may be another database than the gateway's: compare --data: docs/runbooks.md#weirledgeraway`,
+    action: `${advice}. It may be another database than the gateway's: compare --data: docs/operate/runbooks.md#weirledgeraway`,
   });
 }

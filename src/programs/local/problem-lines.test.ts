@@ -15,7 +15,7 @@ function setUp() {
 const down = sampleProblem();
 const begun = [
   'Problem: Backend/vllm-a: No endpoint takes requests.',
-  '  → Start the engine: docs/runbooks.md#weirbackendwithoutendpoint',
+  '  → Start the engine: docs/operate/runbooks.md#weirbackendwithoutendpoint',
 ];
 
 it('prints a problem when it appears and when it ends, and nothing while its figures change', () => {

@@ -34,7 +34,7 @@ const help = (): string =>
   [
     'Usage: weir portal [--data DIR] [--port N]',
     '',
-    'Serves the portal and its admin API (docs/portal.md). Each setting is an environment variable; a flag wins over it.',
+    'Serves the portal and its admin API (docs/how-to/portal.md). Each setting is an environment variable; a flag wins over it.',
     '',
     settingsHelp(portalSettingsSchema),
     '',

@@ -138,7 +138,7 @@ export async function startPortal(
   if (!isLoopback(host)) {
     log.warn(
       { host },
-      'the portal listens beyond this machine and speaks no TLS itself: put a proxy with TLS in front of it (docs/portal.md)',
+      'the portal listens beyond this machine and speaks no TLS itself: put a proxy with TLS in front of it (docs/how-to/portal.md)',
     );
   }
   stack.defer(leaveOpsAddress(data, { program: 'portal', origin: `http://${localAddressOf(host)}:${port}` }));

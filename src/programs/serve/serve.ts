@@ -91,7 +91,7 @@ const help = (): string =>
     '',
     settingsHelp(settingsSchema),
     '',
-    "With OTEL_EXPORTER_OTLP_ENDPOINT requests are traced, as OpenTelemetry's variables say (docs/tracing.md).",
+    "With OTEL_EXPORTER_OTLP_ENDPOINT requests are traced, as OpenTelemetry's variables say (docs/operate/tracing.md).",
     '',
   ].join('\n');
 

@@ -44,7 +44,7 @@ const faultSchema = z
       }),
     cause: namesOf(causes).nullable().default(null).meta({
       description:
-        'why it failed, by the table of causes in docs/problems.md; null: a version before the table wrote it',
+        'why it failed, by the table of causes in docs/operate/problems.md; null: a version before the table wrote it',
     }),
     said: z.string().optional().meta({
       description:

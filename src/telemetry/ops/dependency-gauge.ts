@@ -6,7 +6,7 @@ import { labelledGaugesOf } from './declare.ts';
 export function addDependencyGauge(registry: Registry, failing: () => readonly FailingDependency[]): void {
   labelledGaugesOf(registry)(
     'weir_dependency_failing',
-    '1 while a program that Weir depends on fails, with its cause (docs/problems.md).',
+    '1 while a program that Weir depends on fails, with its cause (docs/operate/problems.md).',
     ['dependency', 'cause'],
     () => failing().map(({ dependency, cause }) => [{ dependency, cause }, 1]),
   );

@@ -40,7 +40,7 @@ function declareModelMetrics(registry: Registry, times: ExemplarRegistry) {
   return {
     requests: counter(
       'weir_requests_total',
-      'Requests that have ended, by the surface they came to, how they ended (refused: nothing was dispatched) and the error code of docs/errors.md; model and code are empty where there is none.',
+      'Requests that have ended, by the surface they came to, how they ended (refused: nothing was dispatched) and the error code of docs/reference/errors.md; model and code are empty where there is none.',
       ...(['surface', 'model', 'outcome', 'code'] as const),
     ),
     duration: time(

@@ -1,4 +1,4 @@
-/** Picks the endpoints of requests for a gateway that forwards them itself (docs/picker.md). */
+/** Picks the endpoints of requests for a gateway that forwards them itself (docs/how-to/picker.md). */
 export interface EndpointPicker {
   /** Returns at once, unless a large body has to be read in another thread. Does not reject for anything in the body. */
   readonly pick: (ask: PickAsk) => PickAnswer | Promise<PickAnswer>;

@@ -37,7 +37,7 @@ export interface Resources {
 }
 
 /**
- * Measured costs (docs/scale.md and docs/bench.md), of a machine whose cores are slow: an Envoy alone passed 33,000 small
+ * Measured costs (docs/lab/scale.md and docs/lab/bench.md), of a machine whose cores are slow: an Envoy alone passed 33,000 small
  * answers for each core and second there.
  */
 export const costs = {

@@ -1,5 +1,5 @@
 // A conversation of two turns through the AI SDK's own provider, over the responses surface: with the provider as it is, and with the
-// settings that docs/clients.md names. Run as libraries.mjs is.
+// settings that docs/how-to/clients.md names. Run as libraries.mjs is.
 import { createOpenAI } from '@ai-sdk/openai';
 import { defaultSettingsMiddleware, generateText, wrapLanguageModel } from 'ai';
 

@@ -59,7 +59,7 @@ const maxIdleMs = 30_000;
 /** A quiet service keeps its connection this long, so that the next row need not wait for a new one. */
 const idleMs = 60_000;
 
-/** The limits of time that the server keeps, milliseconds. Poolers refuse them as parameters of the connection (docs/poolers.md). */
+/** The limits of time that the server keeps, milliseconds. Poolers refuse them as parameters of the connection (docs/operate/poolers.md). */
 const serverLimits: Readonly<Record<Limits, Readonly<Record<string, number>>>> = {
   bounded: {
     statement_timeout: statementMs,
@@ -98,7 +98,7 @@ const bigints: NonNullable<ClientConfig['types']> = {
 };
 
 /**
- * Connects by a URL with the parameters of docs/poolers.md. Of several hosts, the first one that can be written is used, beginning with
+ * Connects by a URL with the parameters of docs/operate/poolers.md. Of several hosts, the first one that can be written is used, beginning with
  * the one that was used last.
  */
 export function postgresConnections(url: string): PostgresConnections {

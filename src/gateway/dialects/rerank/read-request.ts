@@ -17,7 +17,7 @@ const returnedText = (document: WireDocument): string =>
   JSON.stringify(typeof document === 'string' ? { text: document } : document);
 
 /**
- * Reads a parsed rerank body (docs/rerank.md). The first message of the request is the query, each further one a document.
+ * Reads a parsed rerank body (docs/reference/rerank.md). The first message of the request is the query, each further one a document.
  * Throws `invalid_request` with the path of the first invalid field, or `variant_not_supported`.
  */
 export function readRequest(value: unknown): Request {

@@ -16,7 +16,7 @@ const text = z.string().refine((value) => value.trim() !== '', notBlank);
 /** A document may have further fields, which come back with it. */
 const document = z.union([text, z.looseObject({ text })]);
 
-/** The rerank request body (docs/rerank.md). Unknown keys are dropped. Null means absent. */
+/** The rerank request body (docs/reference/rerank.md). Unknown keys are dropped. Null means absent. */
 export const rerankBody = z.object({
   model: z.string().min(1),
   query: text,

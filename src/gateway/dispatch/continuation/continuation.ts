@@ -40,7 +40,7 @@ export interface ContinuationLimits {
 }
 
 /**
- * Chooses how a route continues a choice that broke off (docs/reference/architecture.md §2.3). Calls and refusals are made again
+ * Chooses how a route continues a choice that broke off (docs/concepts/architecture.md §2.3). Calls and refusals are made again
  * and must begin the same. Text and reasoning are continued if the engine is able to. Undefined: this route cannot continue it.
  */
 export function continueChoice(

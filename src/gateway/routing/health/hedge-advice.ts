@@ -35,7 +35,7 @@ export interface HedgeCandidate {
 }
 
 /**
- * Advises after how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): after the time within
+ * Advises after how much silence a second attempt is worth its cost (docs/concepts/architecture.md §2.3): after the time within
  * which nineteen in twenty answers of this route begin. Undefined: no other endpoint has room, or all together are busy. While the
  * first attempt runs on a healthy endpoint, a standby gets no second attempt.
  */
