@@ -19,6 +19,8 @@ const paths = {
   menu: 'M4 7h16M4 12h16M4 17h16',
   more: 'M12 5h.01M12 12h.01M12 19h.01',
   close: 'M6 6l12 12M18 6 6 18',
+  previous: 'M14.5 6l-6 6 6 6',
+  next: 'M9.5 6l6 6-6 6',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'M5 12.5l4.5 4.5L19 7.5',
   plus: 'M12 5v14M5 12h14',
