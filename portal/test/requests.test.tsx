@@ -1,7 +1,7 @@
 import { act, screen, within } from '@testing-library/react';
 import { describe, expect, test } from 'vitest';
 import type { ListedRequestObject, RequestDetailObject, RequestStoryObject } from '../../src/portal/api/requests.ts';
-import { RequestDialog } from '../src/pages/request-dialog.tsx';
+import { RequestSheet } from '../src/pages/request-sheet.tsx';
 import { RequestsPage } from '../src/pages/requests.tsx';
 import { emit } from './support/browser.ts';
 import { keyObject, memberSession, now, requestObject } from './support/objects.ts';
@@ -108,7 +108,7 @@ function story(given: Partial<RequestStoryObject> = {}): RequestStoryObject {
     ...{ model: 'qwen/qwen3-8b', surface: 'chat', stream: true, started_at: now, first_output_ms: 94 },
     ...{ duration_ms: 700, outcome: 'completed', failure: null, refused_for: null, route: 'route 1' },
     ...{ attempt_count: 1, hedge_count: 0, failover_count: 0, resume_count: 0, waits: null, plan: null },
-    ...{ attempts: [attempt()], searches: null, bill: null, refused_in_minute: null, why: null },
+    ...{ attempts: [attempt()], searches: null, bill: null, refused_in_minute: null, why: null, action: null },
     ...given,
   };
 }
@@ -117,7 +117,7 @@ const bill = (given: Partial<ListedRequestObject> = {}) => requestObject(given) 
 
 function showRequest(answer: Answer) {
   answerWith({ 'GET /requests/chatcmpl-1': answer });
-  show(<RequestDialog id="chatcmpl-1" onClose={() => {}} />, { as: ada });
+  show(<RequestSheet id="chatcmpl-1" place={undefined} onClose={() => {}} />, { as: ada });
 }
 
 const detail = (given: Partial<RequestDetailObject>): Answer =>
@@ -127,21 +127,37 @@ const detail = (given: Partial<RequestDetailObject>): Answer =>
 const fact = async (name: string) => (await screen.findByText(name, { selector: 'dt' })).nextElementSibling;
 
 describe('one request', () => {
-  test('is waited for, with its id and a button that copies it', () => {
+  test('is waited for', () => {
     showRequest(silence);
-    const dialog = within(screen.getByRole('dialog', { name: 'Request' }));
-    expect(dialog.getByText('chatcmpl-1')).toBeVisible();
-    expect(dialog.getByRole('button', { name: 'Copy request id' })).toBeEnabled();
-    expect(dialog.getByRole('status', { name: 'Loading' })).toBeVisible();
+    const sheet = within(screen.getByRole('dialog', { name: 'Request' }));
+    expect(sheet.getByRole('status', { name: 'Loading' })).toBeVisible();
+    expect(sheet.queryByRole('button', { name: 'Next' })).toBeNull();
   });
 
-  test('that failed says why, once for the request and once for each attempt', async () => {
+  test('that was answered says so first, and has its ids in one column to copy', async () => {
+    showRequest(detail({ request: bill(), story: story() }));
+    expect(await screen.findByText(/^after 700 ms|after 700 ms, first output/)).toHaveTextContent(
+      'Completed after 700 ms, first output after 94 ms.',
+    );
+    expect(screen.queryByText('What to do:')).toBeNull();
+    for (const id of ['request id', 'x-request-id', 'key id']) {
+      expect(screen.getByRole('button', { name: `Copy ${id}` })).toBeEnabled();
+    }
+    // Nothing is said twice.
+    for (const once of ['chatcmpl-1', 'key_1', 'Completed', /first output after/, 'qwen/qwen3-8b']) {
+      expect(screen.getAllByText(once)).toHaveLength(1);
+    }
+  });
+
+  test('that failed says why and what to do, and why each attempt failed', async () => {
     const failed = { end: 'failed', first_output_ms: null, why_failed: 'HTTP 500' } as const;
     showRequest(
       detail({
-        request: bill({ outcome: 'failed', cost: '0', prompt_tokens: 0, completion_tokens: 0 }),
+        request: bill({ outcome: 'failed', cost: '0', prompt_tokens: 0, completion_tokens: 0, first_token_ms: null }),
         story: story({
-          ...{ outcome: 'failed', why: '502, every attempt failed, last fault: HTTP 500' },
+          ...{ outcome: 'failed', why: '502, every attempt failed, last fault: HTTP 500', first_output_ms: null },
+          action: 'Send it again: nothing was billed',
+          failure: { code: 'attempts_failed', status: 502, about: [] },
           attempts: [
             attempt({ ...failed, ended_ms: 10 }),
             attempt({ ...failed, ended_ms: 20, reason: 'failover', backend: 'gpu', why_failed: 'connection refused' }),
@@ -149,30 +165,43 @@ describe('one request', () => {
         }),
       }),
     );
-    expect(await screen.findByRole('alert')).toHaveTextContent('Why: 502, every attempt failed, last fault: HTTP 500');
+    const verdict = await screen.findByRole('alert');
+    expect(verdict).toHaveTextContent('Failed after 700 ms: 502, every attempt failed, last fault: HTTP 500.');
+    expect(verdict).toHaveTextContent('What to do: Send it again: nothing was billed.');
+    expect(await fact('Code')).toHaveTextContent('attempts_failed');
     const [first, second] = within(screen.getByRole('region', { name: 'Attempts' })).getAllByRole('listitem');
-    expect(first).toHaveTextContent('Asked at 4 ms, no output, failed: HTTP 500 at 10 ms.');
+    expect(first).toHaveTextContent('Sent at 4 ms, no output, failed: HTTP 500 at 10 ms.');
     expect(second).toHaveTextContent(/^Failover.*failed: connection refused at 20 ms\.$/);
     expect(screen.getByRole('link', { name: 'Backend gpu' })).toHaveAttribute('href', '/backends?backend=gpu');
     // No engine has counted, so the bill names no one who did.
     expect(screen.queryByText('Counted by')).toBeNull();
   });
 
+  test('names the planned routes that were not needed', async () => {
+    const route = { state: 'available', chance: 1, success: 1, validity: 1, in_flight: 0, capacity: null } as const;
+    const routes = ['route 1', 'spare'].map((name) => ({ ...route, route: name, expected_first_output_ms: null }));
+    showRequest(detail({ story: story({ plan: { first: null, routes, left_out: [] } }) }));
+    expect(await screen.findByText('Planned, and not needed: spare.')).toBeVisible();
+  });
+
   test('that was refused has no bill and says why', async () => {
     const why = '402, balance or budget used up';
-    showRequest(detail({ story: story({ outcome: 'refused', attempts: [], why, model: null, key: null }) }));
-    expect(await screen.findByText('No bill: the request was refused, or it has not ended.')).toBeVisible();
-    expect(screen.getByText(why)).toBeVisible();
+    showRequest(
+      detail({ story: story({ outcome: 'refused', attempts: [], why, model: null, key: null, refused_in_minute: 7 }) }),
+    );
+    expect(await screen.findByText('Nothing was billed.')).toBeVisible();
+    expect(screen.getByText(/balance or budget used up/)).toBeVisible();
     expect(screen.getByText('The request was not sent to a route.')).toBeVisible();
     expect(await fact('Key')).toHaveTextContent('no valid key');
     expect(await fact('Model')).toHaveTextContent('none of the catalog');
+    expect(await fact('Refused like it in that minute')).toHaveTextContent('7');
   });
 
-  test('that is under way shows its attempts so far', async () => {
+  test('that is in flight shows its attempts so far', async () => {
     const running = attempt({ end: null, ended_ms: null });
     showRequest(detail({ story: story({ outcome: null, duration_ms: null, attempts: [running] }) }));
-    expect(await screen.findByText(/Asked at 4 ms, first output at 94 ms, under way\./)).toBeVisible();
-    expect(screen.getByText('No bill: the request was refused, or it has not ended.')).toBeVisible();
+    expect(await screen.findByText(/Sent at 4 ms, first output at 94 ms, in flight\./)).toBeVisible();
+    expect(screen.getByText('The bill comes when it ends.')).toBeVisible();
   });
 
   test('that no service remembers has its bill alone', async () => {
@@ -185,16 +214,42 @@ describe('one request', () => {
     expect(screen.getByRole('link', { name: 'CI' })).toHaveAttribute('href', '/keys?workspace=acme&search=key_1');
   });
 
-  test('of an x-request-id with several requests lists all of them', async () => {
+  test('of an x-request-id with several requests links to each of them', async () => {
     const match = { id: 'chatcmpl-1', started_at: now, model: 'qwen/qwen3-8b', outcome: 'completed' } as const;
     showRequest(detail({ request: bill(), matches: [match, { ...match, id: 'chatcmpl-0', outcome: null }] }));
     const matches = within(await screen.findByRole('region', { name: 'Requests with this x-request-id' }));
     expect(matches.getByText(/^2 requests were sent with this x-request-id\./)).toBeVisible();
-    expect(matches.getAllByRole('listitem')[1]).toHaveTextContent(/^chatcmpl-0.*under way$/);
+    expect(matches.getAllByRole('listitem')[1]).toHaveTextContent(/in flight$/);
+    expect(matches.getAllByRole('link')[1]).toHaveAttribute('href', '/requests?request=chatcmpl-0');
   });
 
   test('that does not exist is an alert', async () => {
     showRequest(refusal(404, 'There is no such request.'));
     expect(await screen.findByRole('alert')).toHaveTextContent('There is no such request.');
+  });
+
+  test('of the list opens beside it by its address, and the arrow keys move to its neighbours', async () => {
+    const some = ['chatcmpl-3', 'chatcmpl-2', 'chatcmpl-1'].map((id, index) =>
+      requestObject({ id, started_at: new Date(Date.parse(now) - index * 1_000).toISOString() }),
+    );
+    answerWith({
+      'GET /requests': list(some),
+      'GET /models': json({ services: [], data: [], next_cursor: null }),
+      ...Object.fromEntries(
+        some.map((one) => [
+          `GET /requests/${one.id}`,
+          detail({ request: bill(one), story: story({ id: one.id, attempts: [] }) }),
+        ]),
+      ),
+    });
+    const reader = show(<RequestsPage />, { as: ada, at: '/requests?request=chatcmpl-2' });
+    const sheet = within(await screen.findByRole('dialog', { name: 'Request' }));
+    expect(await sheet.findByText('2 of 3')).toBeVisible();
+    await reader.keyboard('{ArrowRight}');
+    expect(await sheet.findByText('chatcmpl-1')).toBeVisible();
+    expect(new URLSearchParams(location.search).get('request')).toBe('chatcmpl-1');
+    await reader.keyboard('{Escape}');
+    await expect.poll(() => location.search).toBe('');
+    expect(screen.queryByRole('dialog')).toBeNull();
   });
 });

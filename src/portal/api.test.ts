@@ -373,13 +373,14 @@ describe('the story of a request', () => {
         ...stories[0],
         attempts: stories[0]?.attempts?.map((one, index) => ({ ...one, why_failed: whys[index] })),
         why: null,
+        action: null,
       },
       matches: [],
     });
     const headers = asBrowser(await memberOf(sample, sample.workspace.id));
     const { story } = (await sample.server.inject({ url, headers })).json<{ story: Story }>();
     expect(story).toEqual({
-      ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null, why: null },
+      ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null, why: null, action: null },
       attempts: ['route 1', 'route 2', 'route 1'].map((route, index) => ({
         ...{ ...attempt, route, backend: null, endpoint: null, end: index === 1 ? 'complete' : 'failed' },
         fault:

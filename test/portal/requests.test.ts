@@ -56,7 +56,7 @@ for (const width of [1280, 390] as const) {
     expect(new URL(page.url()).searchParams.get('search')).toBe(traceId);
     await rows(page).getByRole('link').press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Request' });
-    await dialog.getByText('Why:').waitFor();
+    await dialog.getByText('What to do:').waitFor();
     expect(await dialog.innerText()).toContain('402, balance or budget used up');
     await dialog.getByRole('button', { name: 'Copy request id' }).waitFor();
     await expectNoOverflow(page);
@@ -75,7 +75,7 @@ for (const width of [1280, 390] as const) {
   });
 }
 
-test('a request is found by its id, and its dialog leads to its key and its backend', async () => {
+test('a request is found by its id, and its sheet leads to its key and its backend', async () => {
   const { page, expectQuiet } = await openSignedIn(browser, `/requests?search=${answeredId}`);
   await expect.poll(() => rows(page).count()).toBe(2);
   await rows(page).getByRole('link').click();

@@ -14,14 +14,14 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { outcomes } from './outcomes.ts';
 import { requestColumns } from './request-columns.tsx';
-import { RequestDialog } from './request-dialog.tsx';
 import { RequestFilters } from './request-filters.tsx';
+import { RequestSheet } from './request-sheet.tsx';
 
 /** Most live requests that the page keeps. */
 const mostLive = 200;
 const showMs = 500;
 
-/** Requests as they end, newest first. A request opens as a time line of its attempts. */
+/** Requests as they end, newest first. A request opens in a sheet, which the address names. */
 export function RequestsPage() {
   const [{ key, model, outcome, search, from, to, request: opened }, change] = useAddress();
   const workspace = useAskedWorkspace();
@@ -49,6 +49,13 @@ export function RequestsPage() {
       show();
     },
   });
+  const rows = merged(live.filter(isWanted), list.data ?? []);
+  const index = rows.findIndex(({ id }) => id === opened);
+  const move = (to: number): void => {
+    // The next page is there when its first request is wanted.
+    if (to + 1 === rows.length && list.hasNextPage) void list.fetchNextPage();
+    change({ request: rows[to]?.id });
+  };
   return (
     <Page
       title="Requests"
@@ -59,9 +66,8 @@ export function RequestsPage() {
     >
       <RequestFilters />
       <Loaded query={list} lines={10}>
-        {(stored) => {
-          const rows = merged(live.filter(isWanted), stored);
-          return rows.length === 0 ? (
+        {() =>
+          rows.length === 0 ? (
             <Empty title="No requests">
               <p>{isNarrowed ? nothingFound(search) : 'Requests appear here as soon as they end.'}</p>
             </Empty>
@@ -76,11 +82,17 @@ export function RequestsPage() {
                 isSelected={({ id }) => id === opened}
               />
             </>
-          );
-        }}
+          )
+        }
       </Loaded>
       <More list={list} />
-      {opened !== undefined && <RequestDialog id={opened} onClose={() => change({ request: undefined })} />}
+      {opened !== undefined && (
+        <RequestSheet
+          id={opened}
+          place={index === -1 ? undefined : { index, count: rows.length, onMove: move }}
+          onClose={() => change({ request: undefined })}
+        />
+      )}
     </Page>
   );
 }

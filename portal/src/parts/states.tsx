@@ -60,14 +60,14 @@ interface LoadedProps<Data> {
   readonly children: (data: Data) => ReactNode;
 }
 
-/** The data of a query, or its state. Older data stays visible while newer data loads. */
+/** The data of a query, or its state. Data of an older selection stays visible while that of the new one loads, and is dimmed. */
 export function Loaded<Data>({ query, lines = 6, children }: LoadedProps<Data>): ReactNode {
   if (query.data !== undefined) {
     return (
-      <>
+      <div className="loaded" aria-busy={query.isPlaceholderData}>
         {query.isError && <Problem error={query.error} retry={() => void query.refetch()} />}
         {children(query.data)}
-      </>
+      </div>
     );
   }
   return query.isError ? <Problem error={query.error} retry={() => void query.refetch()} /> : <Waiting lines={lines} />;

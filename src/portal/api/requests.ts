@@ -88,6 +88,10 @@ const requestStory = storySchema
       )
       .nullable(),
     why: z.string().nullable().meta({ description: 'Why it was refused or failed, in words; null: it was not.' }),
+    action: z.string().nullable().meta({
+      description: 'What to do about it, in words; null: nothing. Members see nothing about engines.',
+      example: 'Add credit to the workspace, or raise the budget of the key',
+    }),
   })
   .meta({ id: 'RequestStory', description: 'How one request was served: plan, attempts, waits, bill.' });
 export type RequestStoryObject = z.infer<typeof requestStory>;

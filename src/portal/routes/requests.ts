@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { shownRequest as publicForm } from '../../books/core/request-fields.ts';
 import { storyFromLedger, storyOfRefusal } from '../../telemetry/core/ledger-story.ts';
-import { faultText, reasonOf } from '../../telemetry/core/request-reason.ts';
+import { actionOf } from '../../telemetry/core/request-action.ts';
+import { faultText, reasonOf, type ReasonReader } from '../../telemetry/core/request-reason.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../telemetry/core/story.ts';
 import { pageAnswer } from '../answers.ts';
@@ -144,7 +145,7 @@ function shownRequest(outcome: SettledRequest, workspace: string, caller: Pick<C
 function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestStoryObject {
   if (role === 'admin') {
     const all = story.attempts?.map((attempt) => ({ ...attempt, why_failed: whyFailed(attempt.fault) }));
-    return { ...story, attempts: all ?? null, why: reasonOf(story, 'admin') ?? null };
+    return { ...story, attempts: all ?? null, ...whyOf(story, 'admin') };
   }
   const numbers = new Map<string, string>();
   const nameOf = (route: string): string => {
@@ -162,7 +163,12 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
     };
     return { ...attempt, route: nameOf(route), backend: null, endpoint: null, fault, why_failed: whyFailed(fault) };
   });
-  return { ...story, route: null, plan: null, attempts: attempts ?? null, why: reasonOf(story, 'member') ?? null };
+  return { ...story, route: null, plan: null, attempts: attempts ?? null, ...whyOf(story, 'member') };
 }
+
+const whyOf = (story: Story, reader: ReasonReader) => ({
+  why: reasonOf(story, reader) ?? null,
+  action: actionOf(story, reader) ?? null,
+});
 
 const whyFailed = (fault: Parameters<typeof faultText>[0] | null): string | null => fault && faultText(fault);
