@@ -39,6 +39,7 @@ async function portalWithBoth() {
       sampleOutcome({
         ...{ ...ids, requestId: index === 5 ? ownId : `r${index}`, startedAt: sampleNow + index * minute },
         kind: kinds.get(index) ?? 'completed',
+        surface: index === 2 || index === 4 ? 'messages' : 'chat',
         fault: index === 6 ? 'status 503' : undefined,
         failure: index === 3 ? 'attempts_failed' : undefined,
         attemptLog: index === 3 ? '001 secret-a 10.0.0.1:80 2 - 15 status/500/overloaded' : undefined,
@@ -49,7 +50,7 @@ async function portalWithBoth() {
   const mine = { workspaceId: workspace.id, keyId: key.id, code: 'insufficient_funds' } as const;
   const others = { ...mine, workspaceId: sample.otherWorkspace.id, keyId: sample.otherKey.id };
   const refused: readonly Partial<RefusedRequest>[] = [
-    { ...mine, requestId: 'q1', startedAt: sampleNow + 2.5 * minute, correlationId: 'asked' },
+    { ...mine, requestId: 'q1', startedAt: sampleNow + 2.5 * minute, correlationId: 'asked', surface: 'messages' },
     { ...mine, requestId: 'q2', startedAt: sampleNow + 2.6 * minute, modelId: 'test/other' },
     { ...mine, requestId: 'q2b', startedAt: sampleNow + 2.7 * minute, modelId: 'test/other', correlationId: 'again' },
     { ...mine, requestId: 'q3', startedAt: sampleNow + 20 * minute, workspaceId: undefined, keyId: undefined },
@@ -97,6 +98,8 @@ describe('the list of requests', () => {
     expect((await pagesOf(server, '&outcome=settled')).map(({ id }) => id)).toEqual(
       all.filter(({ outcome }) => outcome !== 'refused').map(({ id }) => id),
     );
+    expect((await pagesOf(server, '&surface=messages')).map(({ id }) => id)).toEqual(['r4', 'q1', 'r2']);
+    expect((await pagesOf(server, '&surface=messages&outcome=failed')).map(({ id }) => id)).toEqual([]);
     const between = `&from=${at(sampleNow + 2 * minute)}&to=${at(sampleNow + 2.6 * minute)}`;
     expect((await pagesOf(server, between)).map(({ id }) => id)).toEqual(['q1', 'r2']);
   });
@@ -122,6 +125,11 @@ describe('the list of requests', () => {
       ['again', ['q2b']],
       ['q2b', ['q2b']],
       ['trace-7&outcome=failed', []],
+      ['trace-7&surface=messages', []],
+      [`${ownId}&surface=chat`, [ownId]],
+      [`${ownId}&surface=messages`, []],
+      ['asked&surface=chat', []],
+      ['asked&surface=messages', ['q1']],
       ['nothing', []],
     ] as const) {
       expect([search, (await pagesOf(server, `&search=${search}`)).map(({ id }) => id)]).toEqual([search, ids]);

@@ -110,12 +110,13 @@ function positionOf({
 }
 
 function isSettledWanted(request: SettledRequest, filter: LedgerFilter): boolean {
-  const { workspaceId, keyId, modelId, outcomes, since, until } = filter;
+  const { workspaceId, keyId, modelId, outcomes, surface, since, until } = filter;
   return (
     (workspaceId === undefined || request.workspaceId === workspaceId) &&
     (keyId === undefined || request.keyId === keyId) &&
     (modelId === undefined || request.modelId === modelId) &&
     (outcomes === undefined || outcomes.includes(request.kind)) &&
+    (surface === undefined || request.surface === surface) &&
     (since === undefined || request.startedAt >= since) &&
     (until === undefined || request.startedAt < until)
   );

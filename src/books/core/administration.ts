@@ -222,6 +222,7 @@ export interface LedgerFilter {
   readonly keyId?: string | undefined;
   readonly modelId?: string | undefined;
   readonly outcomes?: readonly OutcomeKind[] | undefined;
+  readonly surface?: Surface | undefined;
   /** The name of the tag by whose values a report groups. Given with the dimension `tag` alone. */
   readonly tagName?: string | undefined;
   /** Only single requests can be selected by it: rollups do not have it, and the ledger has no index of it. */

@@ -1,19 +1,20 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { LedgerFilter, UsageDimension } from '../core/administration.ts';
 import { refusal } from '../core/operator-refusals.ts';
-import { kindCodes, periodMs, type UsageTable } from './usage-rollup.ts';
+import { kindCodes, periodMs, surfaceCodes, type UsageTable } from './usage-rollup.ts';
 
 const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;
 
-/** Conditions on the columns `key`, `model` and `outcome` of a rollup. */
-export function usageOfFilter({ workspaceId, keyId, modelId, outcomes }: LedgerFilter): RawBuilder<unknown> {
+/** Conditions on the columns `key`, `model`, `outcome` and `surface` of a rollup. */
+export function usageOfFilter({ workspaceId, keyId, modelId, outcomes, surface }: LedgerFilter): RawBuilder<unknown> {
   const conditions = [sql`1 = 1`];
   if (workspaceId !== undefined)
     conditions.push(sql`key in (select number from ledger_keys where workspace_id = ${workspaceId})`);
   if (keyId !== undefined) conditions.push(sql`key = (select number from ledger_keys where key_id = ${keyId})`);
   if (modelId !== undefined) conditions.push(sql`model = (select number from ledger_models where name = ${modelId})`);
   if (outcomes !== undefined) conditions.push(sql`outcome in (${sql.join(outcomes.map(kindCodes.codeOf))})`);
+  if (surface !== undefined) conditions.push(sql`surface = ${surfaceCodes.codeOf(surface)}`);
   return sql.join(conditions, sql` and `);
 }
 

@@ -24,10 +24,11 @@ export async function listRequests(
   limit: number,
   after?: PackedId,
 ): Promise<readonly SettledRequest[]> {
-  const { workspaceId, keyId, modelId, outcomes, correlationId } = filter;
+  const { workspaceId, keyId, modelId, outcomes, surface, correlationId } = filter;
   // Rollups do not have correlation ids: the hours that they name need not have a request with this one.
   const isOfSome =
-    correlationId === undefined && [workspaceId, keyId, modelId, outcomes].some((wanted) => wanted !== undefined);
+    correlationId === undefined &&
+    [workspaceId, keyId, modelId, outcomes, surface].some((wanted) => wanted !== undefined);
   const asked = rangeOf(filter);
   const before = after === undefined ? asked.to : Math.min(asked.to, startOf(after) + 1);
   const range = { filter, from: asked.from, to: before, first: 'newest', limit, after } as const;

@@ -13,7 +13,7 @@ import {
   requestOf,
   traitsSql,
 } from './stored-request.ts';
-import { kindCodes } from './usage-rollup.ts';
+import { kindCodes, surfaceCodes } from './usage-rollup.ts';
 
 /** Moments in milliseconds since the Unix epoch. `from` belongs to the range, `to` does not. */
 export interface Range {
@@ -29,7 +29,7 @@ export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter): Range {
 }
 
 export interface RangeQuery extends Range {
-  /** Only requests of these keys, workspaces, models and outcomes. The moments of the filter are ignored. */
+  /** Only requests of these keys, workspaces, models, outcomes and surfaces. The moments of the filter are ignored. */
   readonly filter: LedgerFilter;
   readonly first: 'newest' | 'oldest';
   /** Most rows. Undefined: all. */
@@ -48,7 +48,7 @@ export async function readRange(
   { filter, from, to, first, limit, after, only }: RangeQuery,
 ): Promise<readonly SettledRequest[]> {
   if (from >= to) return [];
-  const { workspaceId, keyId, modelId, outcomes, correlationId } = filter;
+  const { workspaceId, keyId, modelId, outcomes, surface, correlationId } = filter;
   const conditions: RawBuilder<unknown>[] = [
     sql`requests.id >= ${idValue(queries, firstIdAt(from))} and requests.id < ${idValue(queries, firstIdAt(to))}`,
   ];
@@ -61,6 +61,7 @@ export async function readRange(
   }
   if (outcomes !== undefined)
     conditions.push(sql`${sql.raw(traitsSql.outcome)} in (${sql.join(outcomes.map(kindCodes.codeOf))})`);
+  if (surface !== undefined) conditions.push(sql`${sql.raw(traitsSql.surface)} = ${surfaceCodes.codeOf(surface)}`);
   if (correlationId !== undefined) {
     const digits = correlationDigits(correlationId);
     conditions.push(

@@ -41,6 +41,17 @@ describe('refusals in the books', () => {
     ]);
   });
 
+  it('of a surface are those whose row begins with it, whatever a caller writes', async () => {
+    const { list } = await refused(
+      { requestId: 'a', surface: 'embeddings', correlationId: ',"surface":"rerank",' },
+      { requestId: 'b', surface: 'rerank' },
+      { requestId: 'c', surface: 'rerank', keyId: 'key_2' },
+    );
+    expect(await list({ surface: 'embeddings' })).toEqual(['a×2']);
+    expect(await list({ surface: 'rerank' })).toEqual(['c×1']);
+    expect(await list({ surface: 'chat' })).toEqual([]);
+  });
+
   it('adds several rows at once, in more than one statement', async () => {
     const { queries } = await sampleDatabase();
     const rows = Array.from({ length: 600 }, (_, index) => refusalRow(sampleRefusal({ keyId: `key_${index}` })));

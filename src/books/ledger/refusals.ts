@@ -5,6 +5,7 @@ import { cutPage, type LedgerFilter, type Page, type PageRequest } from '../core
 import { firstIdAt, packId, startOf } from '../core/packed-id.ts';
 import { maxSamples, minuteMs, type RefusalRow, refusalsOf } from '../core/refusal.ts';
 import type { Schema } from '../databases/schema.ts';
+import { isSqlite } from '../databases/sql-dialect.ts';
 import { rangeOf } from './read-requests.ts';
 
 /** Rows in a statement, because SQLite has a maximum number of parameters. */
@@ -43,7 +44,7 @@ export async function pageOfRefusals(
   filter: RefusalFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<CountedRefusal>> {
-  const { workspaceId, keyId, modelId, search } = filter;
+  const { workspaceId, keyId, modelId, surface, search } = filter;
   const { from, to } = rangeOf(filter);
   let query = queries
     .selectFrom('refusals')
@@ -56,6 +57,8 @@ export async function pageOfRefusals(
   if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId);
   if (keyId !== undefined) query = query.where('key_id', '=', keyId);
   if (modelId !== undefined) query = query.where('model', '=', modelId);
+  if (surface !== undefined && search === undefined)
+    query = query.where(firstSample(queries), 'like', `%,"surface":"${surface}",%`);
   if (search !== undefined) {
     const moment = momentOf(search);
     if (moment !== undefined) query = query.where('minute', '=', BigInt(Math.floor(moment / minuteMs)));
@@ -64,12 +67,23 @@ export async function pageOfRefusals(
   const found = (await query.execute()).flatMap((row) => {
     const samples = refusalsOf(row);
     if (search === undefined) return samples.slice(0, 1);
-    return samples.filter(({ requestId, correlationId }) => requestId === search || correlationId === search);
+    return samples.filter(
+      (one) =>
+        (one.requestId === search || one.correlationId === search) &&
+        (surface === undefined || one.surface === surface),
+    );
   });
   const ordered = found
     .filter((refusal) => cursor === undefined || positionOf(refusal) < cursor)
     .toSorted((one, other) => (positionOf(one) < positionOf(other) ? 1 : -1));
   return cutPage(ordered, limit, positionOf);
+}
+
+/** The line of a row's first request, which a list shows. In JSON, no text of a caller can contain a quote as a field has it. */
+function firstSample(queries: Kysely<Schema>) {
+  return isSqlite(queries)
+    ? sql<string>`substr(samples, 1, instr(samples, char(10)))`
+    : sql<string>`split_part(samples, chr(10), 1)`;
 }
 
 /** The refused request with this id; if there is none, those with this `x-request-id`, newest first. */

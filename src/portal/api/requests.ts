@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errorKinds } from '../../books/core/error-kinds.ts';
 import { shownRequestSchema } from '../../books/core/request-fields.ts';
+import { surfaces } from '../../core/dialect.ts';
 import { outcomeKinds } from '../../core/settled-request.ts';
 import { storySchema } from '../../telemetry/core/story.ts';
 import { givenMoment, keyId, modelId, pageOf, pageQuery } from './values.ts';
@@ -28,6 +29,7 @@ export const requestsQuery = pageQuery.extend({
     .meta({
       description: `Only those with this outcome. error: ${errorKinds.join(', ')}. settled: all but refused.`,
     }),
+  surface: z.enum(surfaces).optional().meta({ description: 'Only those of this surface.' }),
   search: z.string().max(200).optional().meta({
     description:
       'Only the request with this id, or those with this `x-request-id`. The ledger has no index of the latter: without `from`, only the last seven days are searched for it.',

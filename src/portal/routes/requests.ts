@@ -100,7 +100,7 @@ export function requestRoutes(app: App, portal: Portal): void {
 }
 
 async function filterOf(store: PortalStore, caller: Caller, query: api.RequestsQuery): Promise<ListFilter> {
-  const { workspace, key, model, outcome, search, from, to } = query;
+  const { workspace, key, model, outcome, surface, search, from, to } = query;
   const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
   const isOfKey = keyId !== undefined && workspace === undefined;
   return {
@@ -108,6 +108,7 @@ async function filterOf(store: PortalStore, caller: Caller, query: api.RequestsQ
     keyId,
     modelId: model?.toLowerCase(),
     outcomes: api.outcomesOf(outcome),
+    surface,
     search: search?.trim() || undefined,
     since: from,
     until: to,
