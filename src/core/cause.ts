@@ -5,6 +5,8 @@
 export interface CauseRow {
   /** What the engine does, after its name: `vllm-a refuses connections`. */
   readonly says: string;
+  /** The same in at most six words, for tables. Absent: `says` is as short. */
+  readonly words?: string;
   /** What the operator can do about it. */
   readonly action: string;
   /** The reason of the Backend's condition: one word in CamelCase. */
@@ -31,12 +33,14 @@ const unreachable = {
   },
   'no-such-host': {
     says: 'has a host name that cannot be looked up',
+    words: 'has a host name without address',
     action: 'Correct the host in spec.endpoint, or the DNS of the gateway',
     reason: 'NoSuchHost',
     who: 'gateway',
   },
   'connect-timeout': {
     says: 'does not answer a connection in time',
+    words: 'does not answer connections in time',
     action: 'Check the address, network policies and firewalls on the way',
     reason: 'ConnectTimeout',
     who: 'gateway',
@@ -71,36 +75,42 @@ const unreachable = {
 const withoutTls = {
   'certificate-expired': {
     says: 'has an expired certificate, or one that is not valid yet',
+    words: 'has an expired certificate',
     action: 'Renew the certificate of the engine',
     reason: 'CertificateExpired',
     who: 'engine',
   },
   'certificate-unknown-authority': {
     says: 'has a certificate of an unknown authority',
+    words: 'has an untrusted certificate',
     action: 'Name the authority in spec.endpoint.tls, or give the engine a certificate of a known one',
     reason: 'CertificateUnknownAuthority',
     who: 'gateway',
   },
   'certificate-other-name': {
     says: 'has a certificate for another host name',
+    words: 'has another host’s certificate',
     action: 'Correct the host, or the server name in spec.endpoint.tls',
     reason: 'CertificateOtherName',
     who: 'gateway',
   },
   'certificate-required': {
     says: 'requires a client certificate, or refuses the one it got',
+    words: 'requires another client certificate',
     action: 'Give the Backend a client certificate that the engine accepts',
     reason: 'CertificateRequired',
     who: 'gateway',
   },
   'no-tls': {
     says: 'speaks plain HTTP where TLS is expected',
+    words: 'speaks plain HTTP, not TLS',
     action: 'Use http:// in spec.endpoint, or the port of the engine that speaks TLS',
     reason: 'NoTls',
     who: 'gateway',
   },
   'tls-expected': {
     says: 'expects TLS where plain HTTP is spoken',
+    words: 'expects TLS, not plain HTTP',
     action: 'Use https:// in spec.endpoint',
     reason: 'TlsExpected',
     who: 'gateway',
@@ -117,6 +127,7 @@ const withoutTls = {
 const refusing = {
   'credential-refused': {
     says: 'refuses the credential',
+    words: 'refuses its key',
     action: 'Correct the key in the Secret of the Backend',
     reason: 'CredentialRefused',
     who: 'gateway',
@@ -147,18 +158,21 @@ const refusing = {
   },
   'not-an-api': {
     says: 'answers with a page in place of an API',
+    words: 'answers with a web page',
     action: 'Correct the address: a proxy, a login page or another program answers',
     reason: 'NotAnApi',
     who: 'gateway',
   },
   'refuses-parameter': {
     says: 'refuses a parameter that the gateway sends',
+    words: 'refuses a parameter',
     action: 'Correct spec.engine, or the capabilities of the route',
     reason: 'ParameterRefused',
     who: 'gateway',
   },
   'no-tool-parser': {
     says: 'has no tool parser, or does not choose tools by itself',
+    words: 'has no tool parser',
     action: 'Start the engine with a tool parser, or take tools from the capabilities of the route',
     reason: 'NoToolParser',
     who: 'engine',
@@ -171,18 +185,21 @@ const refusing = {
   },
   'batch-too-small': {
     says: 'has a physical batch that is smaller than an input',
+    words: 'has too small a physical batch',
     action: 'Start llama-server with --batch-size and --ubatch-size of at least the model’s contextLength',
     reason: 'BatchTooSmall',
     who: 'engine',
   },
   'too-many-inputs': {
     says: 'takes fewer inputs in a call than it gets',
+    words: 'takes fewer inputs in a call',
     action: 'Set embedding.maxInputs of the Model, or raise the limit of the engine',
     reason: 'TooManyInputs',
     who: 'gateway',
   },
   misconfigured: {
     says: 'is not configured for what the gateway sends',
+    words: 'is not configured for these requests',
     action: 'Check spec.engine, the path, and the options that the engine was started with',
     reason: 'Misconfigured',
     who: 'engine',
@@ -195,6 +212,7 @@ const refusing = {
   },
   'context-length': {
     says: 'has a shorter context than the model declares',
+    words: 'has a shorter context than declared',
     action: 'Correct contextLength, or start the engine with a longer context',
     reason: 'ContextTooShort',
     who: 'gateway',
@@ -257,18 +275,21 @@ const broken = {
   },
   unreadable: {
     says: 'answers in a form that cannot be read',
+    words: 'sends answers that cannot be read',
     action: 'Correct spec.engine; `weir engine check` shows what it answers',
     reason: 'Unreadable',
     who: 'gateway',
   },
   'wrong-structure': {
     says: 'does not keep to the structure that was asked for',
+    words: 'breaks the structure asked for',
     action: 'Check that the engine supports structured output and tool choice',
     reason: 'WrongStructure',
     who: 'gateway',
   },
   'cannot-continue': {
     says: 'does not continue answers where they broke off',
+    words: 'does not continue broken answers',
     action: 'Nothing: the answer was asked for elsewhere',
     reason: 'CannotContinue',
     who: 'nobody',
@@ -289,6 +310,12 @@ export const endedByRepair = namesOf(withoutTls, refusing);
 export const causeNamed = (name: string | undefined): Cause | undefined =>
   // oxlint-disable-next-line typescript/consistent-type-assertions -- `in` does not narrow a string to the keys
   name !== undefined && Object.hasOwn(causes, name) ? (name as Cause) : undefined;
+
+/** What the engine does, in at most six words, after its name: `refuses its key`. */
+export function causeWords(cause: Cause): string {
+  const { words, says }: CauseRow = causes[cause];
+  return words ?? says;
+}
 
 /** What an engine does, with the HTTP status that shows it: `refuses the credential (HTTP 401)`. */
 export function causeText(cause: Cause, status: number | undefined): string {

@@ -1,4 +1,4 @@
-import { type Cause, causes } from './cause.ts';
+import { type Cause, type CauseRow, causes } from './cause.ts';
 import { connectCauseOfError, errorChain, errorField, firstOf } from './connect-cause.ts';
 import { messageOf } from './failure.ts';
 import { toOneLine } from './one-line.ts';
@@ -20,15 +20,19 @@ export const dependencies = {
 
 export type Dependency = keyof typeof dependencies;
 
-interface DependencyRow {
+interface DependencyRow extends Pick<CauseRow, 'words'> {
   /** What the program does, after its name: `valkey refuses the credential`. */
   readonly says: string;
   /** What the operator can do. SETTING stands for the setting that names the program. */
   readonly action: string;
 }
 
-const asEngine = (cause: Cause, action: string): DependencyRow => ({ says: causes[cause].says, action });
-const row = (says: string, action: string): DependencyRow => ({ says, action });
+function asEngine(cause: Cause, action: string): DependencyRow {
+  const { says, words = says }: CauseRow = causes[cause];
+  return { says, words, action };
+}
+/** `words`: if `says` has more than six. */
+const row = (says: string, action: string, words = says): DependencyRow => ({ says, words, action });
 
 /** Causes by which there is no connection. */
 const unreachable = {
@@ -44,7 +48,11 @@ const unreachable = {
   ),
   'certificate-other-name': asEngine('certificate-other-name', 'Put a host of the certificate in SETTING'),
   'certificate-required': asEngine('certificate-required', 'Let it accept clients without a certificate'),
-  'no-tls': row('speaks no TLS where TLS is expected', 'Turn TLS off in SETTING, or name its port with TLS'),
+  'no-tls': row(
+    'speaks no TLS where TLS is expected',
+    'Turn TLS off in SETTING, or name its port with TLS',
+    'speaks no TLS',
+  ),
   'tls-expected': row('expects TLS', 'Turn TLS on in SETTING'),
   'tls-failed': asEngine('tls-failed', 'Compare its TLS versions and ciphers with those of Node'),
   'breaks-off': row('closes connections', 'Look in its log, and at proxies on the way'),
@@ -54,14 +62,26 @@ const unreachable = {
 /** Causes by which it refuses the gateway. */
 const refusing = {
   'credential-refused': asEngine('credential-refused', 'Correct the password or the key of SETTING'),
-  'credential-missing': row('needs a secret whose file cannot be read', 'Correct the file and its rights'),
-  'not-admitted': row('does not admit this user or address', 'Admit the gateway: pg_hba.conf, protected-mode'),
+  'credential-missing': row(
+    'needs a secret whose file cannot be read',
+    'Correct the file and its rights',
+    'needs a secret it cannot read',
+  ),
+  'not-admitted': row(
+    'does not admit this user or address',
+    'Admit the gateway: pg_hba.conf, protected-mode',
+    'does not admit the gateway',
+  ),
   'no-permission': row('denies a permission', 'Grant the user of SETTING what the reason names'),
   'no-such-database': row('has no such database', 'Create the database, or correct its name in SETTING'),
   'no-such-path': asEngine('no-such-path', 'Correct the path in SETTING'),
   redirects: asEngine('redirects', 'Put the address to which it redirects in SETTING'),
   'not-an-api': asEngine('not-an-api', 'Correct SETTING: a proxy, a login page or another program answers'),
-  'other-issuer': row('is another issuer than the one that is set', 'Put its own issuer in SETTING, as it writes it'),
+  'other-issuer': row(
+    'is another issuer than the one that is set',
+    'Put its own issuer in SETTING, as it writes it',
+    'is another issuer than set',
+  ),
   'statement-refused': row('refuses a statement', 'Check that its version and its tables suit this version of Weir'),
   'request-refused': row('refuses what the gateway sends', 'Check that SETTING names the right program'),
   'is-cluster': row('is a cluster', 'Name it as a cluster in SETTING'),
@@ -72,7 +92,11 @@ const refusing = {
 /** Causes by which it cannot do its work now. */
 const unable = {
   'read-only': row('accepts no writes', 'Name the primary in SETTING, or make it writable'),
-  'cannot-save': row('cannot save to its disk, and accepts no writes', 'Look in its log, and at its disk'),
+  'cannot-save': row(
+    'cannot save to its disk, and accepts no writes',
+    'Look in its log, and at its disk',
+    'cannot save to its disk',
+  ),
   'disk-full': row('has a full disk', 'Make room on its disk, or enlarge it'),
   'too-many-connections': row('has no connection left', 'Raise its limit of connections, or close others'),
   'out-of-memory': asEngine('out-of-memory', 'Raise its limit of memory, or let no other program fill it'),
@@ -83,7 +107,11 @@ const unable = {
   'rate-limited': asEngine('rate-limited', 'Raise the limit there'),
   'server-error': asEngine('server-error', 'Look in its log'),
   unreadable: asEngine('unreadable', 'Check that SETTING names the right program'),
-  failed: row('fails for a reason that has no name here', 'Look at the reason, and in its log'),
+  failed: row(
+    'fails for a reason that has no name here',
+    'Look at the reason, and in its log',
+    'fails for an unknown reason',
+  ),
 };
 
 /** Why a program that the gateway depends on fails it: one closed table. */
@@ -211,6 +239,12 @@ const maxReason = 300;
 export function dependencyFailure(error: unknown, cause = dependencyCauseOf(error)): DependencyFailure {
   const words = errorChain(error).map((one) => errorField(one, 'message') ?? '');
   return { cause, reason: toOneLine(words.find((text) => text !== '') ?? messageOf(error), maxReason) };
+}
+
+/** What a program does, in at most six words, after its name: `refuses its key`. */
+export function dependencyWords(cause: DependencyCause): string {
+  const { words, says } = dependencyCauses[cause];
+  return words ?? says;
 }
 
 /** What a program does, as the beginning of a sentence, with its own words: `Refuses the credential (WRONGPASS …)`. */

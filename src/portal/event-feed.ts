@@ -2,7 +2,7 @@ import type { Workspace } from '../core/account.ts';
 import { every } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
-import { cutProblems } from '../control/core/problem.ts';
+import { cutProblems, listedProblem } from '../control/core/problem.ts';
 import { type ReasonReader, reasonOf, reasonOfRow } from '../telemetry/core/request-reason.ts';
 import type { EndedStory } from '../telemetry/core/story.ts';
 import { currentSessions } from './authenticate.ts';
@@ -129,7 +129,7 @@ function balanceEvent({ id, name, balance }: Workspace): PublishedEvent {
 }
 
 function healthEvent({ problems }: Awaited<ReturnType<Portal['problems']>>, now: number): PublishedEvent {
-  const data = { at: new Date(now).toISOString(), problems: [...cutProblems(problems, maxProblems)] };
+  const data = { at: new Date(now).toISOString(), problems: cutProblems(problems, maxProblems).map(listedProblem) };
   return { event: { name: 'health', data }, about: noWorkspace };
 }
 

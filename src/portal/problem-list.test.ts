@@ -55,7 +55,7 @@ describe('the list of problems of all services', () => {
     expect((await list()).problems).toEqual([
       {
         ...{ id: 'dependency-failing identity-provider', object: 'identity-provider', kind: 'dependency-failing' },
-        ...{ model: null, since: '2026-07-01T12:00:00.000Z' },
+        ...{ model: null, cause: 'no-such-host', since: '2026-07-01T12:00:00.000Z' },
         problem:
           'Has a host name that cannot be looked up (getaddrinfo ENOTFOUND id.example): nobody can sign in with it.',
         action:

@@ -29,6 +29,7 @@ export function dependencyProblem({ dependency, ...failure }: FailingDependency)
   return {
     object: dependency,
     kind: dependency === 'valkey' ? ('valkey-down' as const) : ('dependency-failing' as const),
+    cause: failure.cause,
     problem: `${dependencySays(failure)}: ${effect}.`,
     action: `${dependencyAction(failure, dependency)}: ${page}`,
   };

@@ -1,7 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
-import { byUrgency, cutProblems, mergeProblems, problemId, problemKinds, type ProblemReport } from './problem.ts';
+import { causes, causeWords } from '../../core/cause.ts';
+import { dependencyCauses, dependencyWords, isDependencyCause } from '../../core/dependency-cause.ts';
+import {
+  byUrgency,
+  cutProblems,
+  listedProblem,
+  mergeProblems,
+  type Problem,
+  problemId,
+  problemKinds,
+  type ProblemReport,
+} from './problem.ts';
 
 const noon = Date.parse('2026-07-01T12:00:00Z');
 const services = (...reports: readonly ProblemReport[]) =>
@@ -96,4 +107,28 @@ it('a list that is cut ends with the count of the others, and with their earlies
 it('every kind is described in docs/operate/problems.md, in the order of the list', () => {
   const [page = ''] = readFileSync('docs/operate/problems.md', 'utf8').split('\n## Causes\n');
   expect([...page.matchAll(/^\| `([\w-]+)` \| `.+` \| .+ \|$/gm)].map(([, kind]) => kind)).toEqual([...problemKinds]);
+});
+
+describe('a problem in a row of the portal', () => {
+  it.each<readonly [Partial<Problem>, title: string, severity: string]>([
+    [{ kind: 'backend-down' }, 'has no endpoint for requests', 'warning'],
+    [{ kind: 'backend-down', cause: 'credential-refused' }, 'refuses its key', 'warning'],
+    [{ kind: 'backend-down', cause: 'credential-refused', model: 'org/a' }, 'refuses its key', 'critical'],
+    [{ kind: 'backend-down', cause: 'of a later version' }, 'has no endpoint for requests', 'warning'],
+    [{ kind: 'database-down', cause: 'disk-full' }, 'has a full disk', 'critical'],
+    [{ kind: 'valkey-down', cause: 'loading' }, 'is starting', 'warning'],
+    [{ kind: 'model-failing', cause: 'loading', model: 'org/a' }, 'is loading its model', 'critical'],
+    [{ kind: 'object-refused' }, 'has a mistake', 'warning'],
+  ])('%j', (changes, title, severity) => {
+    expect(listedProblem(sampleProblem(changes))).toMatchObject({ title, severity });
+  });
+
+  it('has at most six words', () => {
+    const titles = [
+      ...problemKinds.map((kind) => listedProblem(sampleProblem({ kind })).title),
+      ...(Object.keys(causes) as (keyof typeof causes)[]).map(causeWords),
+      ...Object.keys(dependencyCauses).filter(isDependencyCause).map(dependencyWords),
+    ];
+    expect(titles.filter((title) => title.split(' ').length > 6)).toEqual([]);
+  });
 });

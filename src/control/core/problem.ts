@@ -3,42 +3,56 @@
  * metrics show. Names, counts and times; never content, a credential or the value of a Secret.
  */
 import * as z from 'zod';
+import { causeNamed, causeWords } from '../../core/cause.ts';
+import { dependencyWords, isDependencyCause } from '../../core/dependency-cause.ts';
+
+interface KindRow {
+  /** What its object does or has, in at most six words, where no cause says it. */
+  readonly words: string;
+  /** `critical`: callers notice it, or bills are in danger. Of a Backend only while one of its models has no other route. */
+  readonly severity: 'critical' | 'critical-for-models' | 'warning';
+}
 
 /** Every kind of problem. Lists are in this order: first what stops all requests, last what will become a problem. */
-export const problemKinds = [
-  'service-silent',
-  'envoy-silent',
-  'database-down',
-  'database-damaged',
-  'journal-filling',
-  'disk-filling',
-  'files-filling',
-  'overloaded',
-  'model-not-served',
-  'vectors-changed',
-  'vectors-differ',
-  'model-failing',
-  'model-below-level',
-  'backend-down',
-  'backend-failing',
-  'endpoints-failing',
-  'backend-differs',
-  'usage-estimated',
-  'object-refused',
-  'cluster-refused',
-  'identity-refused',
-  'replica-behind',
-  'catalog-old',
-  'database-replaying',
-  'valkey-down',
-  'dependency-failing',
-  'events-late',
-  'events-dropped',
-  'limit-avoidable',
-  'certificate-expires',
-  'not-shown',
-] as const;
-export type ProblemKind = (typeof problemKinds)[number];
+const problemTable = {
+  'service-silent': { words: 'does not answer', severity: 'critical' },
+  'envoy-silent': { words: 'does not answer', severity: 'critical' },
+  'database-down': { words: 'takes no bills', severity: 'critical' },
+  'database-damaged': { words: 'has damaged data', severity: 'critical' },
+  'journal-filling': { words: 'has little room for bills', severity: 'critical' },
+  'disk-filling': { words: 'has little room left', severity: 'critical' },
+  'files-filling': { words: 'may open few more files', severity: 'critical' },
+  overloaded: { words: 'refuses requests: it is too busy', severity: 'critical' },
+  'model-not-served': { words: 'has no route for requests', severity: 'critical' },
+  'vectors-changed': { words: 'gets other vectors than before', severity: 'critical' },
+  'vectors-differ': { words: 'has endpoints with other vectors', severity: 'warning' },
+  'model-failing': { words: 'fails too many requests', severity: 'critical' },
+  'model-below-level': { words: 'misses its service level', severity: 'critical' },
+  'backend-down': { words: 'has no endpoint for requests', severity: 'critical-for-models' },
+  'backend-failing': { words: 'fails too many attempts', severity: 'critical-for-models' },
+  'endpoints-failing': { words: 'has endpoints without requests', severity: 'warning' },
+  'backend-differs': { words: 'lists something else than declared', severity: 'warning' },
+  'usage-estimated': { words: 'reports no usable counts of tokens', severity: 'warning' },
+  'object-refused': { words: 'has a mistake', severity: 'warning' },
+  'cluster-refused': { words: 'is refused by Envoy', severity: 'critical-for-models' },
+  'identity-refused': { words: 'lets nobody in', severity: 'warning' },
+  'replica-behind': { words: 'serves an older catalog', severity: 'warning' },
+  'catalog-old': { words: 'gets no changes', severity: 'warning' },
+  'database-replaying': { words: 'is settling the journal', severity: 'warning' },
+  'valkey-down': { words: 'fails', severity: 'warning' },
+  'dependency-failing': { words: 'fails', severity: 'warning' },
+  'events-late': { words: 'wait for their receiver', severity: 'warning' },
+  'events-dropped': { words: 'were dropped', severity: 'warning' },
+  'limit-avoidable': { words: 'has a limit that is avoidable', severity: 'warning' },
+  'certificate-expires': { words: 'has a certificate that expires', severity: 'critical-for-models' },
+  'not-shown': { words: 'has more problems', severity: 'warning' },
+} as const satisfies Readonly<Record<string, KindRow>>;
+export type ProblemKind = keyof typeof problemTable;
+const isKind = (name: string): name is ProblemKind => Object.hasOwn(problemTable, name);
+export const problemKinds: readonly ProblemKind[] = Object.keys(problemTable).filter(isKind);
+
+/** Most models of one problem. */
+export const maxModels = 20;
 
 export const problemSchema = z
   .object({
@@ -49,12 +63,56 @@ export const problemSchema = z
     }),
     kind: z.enum(problemKinds),
     model: z.string().nullable().meta({ description: 'The id of the model whose callers notice; null: of none.' }),
+    cause: z
+      .string()
+      .optional()
+      .meta({
+        description: 'Its cause, by the tables of causes in docs/problems.md. Absent: the kind says all.',
+        examples: ['credential-refused'],
+      }),
+    models: z
+      .array(z.string())
+      .optional()
+      .meta({ description: `The models that have no line of their own because of it, at most ${maxModels}.` }),
     problem: z.string().meta({ description: 'What is wrong, with its figure.' }),
     since: z.iso.datetime().meta({ description: 'When it was first seen.' }),
     action: z.string().meta({ description: 'What to do next.' }),
   })
   .meta({ id: 'Problem' });
 export type Problem = Readonly<z.infer<typeof problemSchema>>;
+
+/** A problem as the portal shows it. */
+export const listedProblemSchema = problemSchema
+  .extend({
+    severity: z.enum(['critical', 'warning']).meta({
+      description: 'critical: callers notice it, or bills are in danger; warning: they would if more fails.',
+    }),
+    title: z.string().meta({
+      description: 'What the object does or has, in at most six words, after its name.',
+      examples: ['refuses its key'],
+    }),
+  })
+  .meta({ id: 'ListedProblem' });
+export type ListedProblem = Readonly<z.infer<typeof listedProblemSchema>>;
+
+const ofPrograms: ReadonlySet<ProblemKind> = new Set(['database-down', 'valkey-down', 'dependency-failing']);
+
+/** Adds the severity and the cause in at most six words. */
+export function listedProblem(problem: Problem): ListedProblem {
+  const { kind, model, cause = '' } = problem;
+  const { words, severity }: KindRow = problemTable[kind];
+  const isCritical = severity === 'critical' || (severity === 'critical-for-models' && model !== null);
+  const title = (ofPrograms.has(kind) ? wordsOfProgram(cause) : wordsOfEngine(cause)) ?? words;
+  return { ...problem, severity: isCritical ? 'critical' : 'warning', title };
+}
+
+function wordsOfEngine(name: string): string | undefined {
+  const cause = causeNamed(name);
+  return cause === undefined ? undefined : causeWords(cause);
+}
+
+const wordsOfProgram = (name: string): string | undefined =>
+  isDependencyCause(name) ? dependencyWords(name) : undefined;
 
 /** The report of one service: the answer to `GET /internal/problems`. */
 export const problemReportSchema = z.object({

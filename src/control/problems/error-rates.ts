@@ -50,7 +50,7 @@ export function errorRateProblem(
       ? `The last ${inARow} ${what} failed, and there were none in the last ${minutes} minutes.`
       : `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).`;
   return {
-    ...{ object, kind, model },
+    ...{ object, kind, model, cause: lastFault?.cause },
     problem: `${how}${lastFault === undefined ? '' : ` It ${causeText(lastFault.cause, lastFault.status)}${saidText(lastFault.said)}.`}`,
     action:
       lastFault === undefined

@@ -474,6 +474,22 @@ describe('problems that say the same', () => {
     ]);
   });
 
+  it('are one where the requests of a Model fail for the cause of one of its Backends, and two for another cause', async () => {
+    const failed = (cause: 'credential-refused' | 'silent'): ErrorFigure => ({
+      ...failing('Model/a', 'org/a'),
+      lastFault: { cause, status: undefined },
+    });
+    const objects = [
+      ...object('Backend/b', 'Healthy False CredentialRefused').objects,
+      { object: 'Model/a', model: 'org/a', backends: ['a', 'b'], conditions: [] },
+    ];
+    const [one, ...others] = await all({ ...well, objects, errors: [failed('credential-refused')] });
+    expect(others).toEqual([]);
+    expect(one).toMatchObject({ object: 'Backend/b', cause: 'credential-refused', models: ['org/a'] });
+    expect(one?.problem).toMatch(/ Their requests fail, too: org\/a\.$/);
+    expect(await all({ ...well, objects, errors: [failed('silent')] })).toHaveLength(2);
+  });
+
   it('are two where they are of two objects', async () => {
     expect(await all({ ...well, objects: down, errors: [failing('Backend/b')] })).toHaveLength(2);
   });

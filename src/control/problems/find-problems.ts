@@ -1,5 +1,6 @@
 import type { AvoidableLimit } from '../../core/avoidable-limit.ts';
 import type { InSlices } from '../../core/clock.ts';
+import { maxModels } from '../core/problem.ts';
 import { errorRateProblem, type ErrorFigure, estimatedUsage } from './error-rates.ts';
 import { coversOf, type Finding, type FoundKind, ofModels } from './kinds.ts';
 import { identityProblems, type ObservedIdentities } from './identity-problems.ts';
@@ -71,33 +72,45 @@ function isCovered(object: Finding['object'], kind: FoundKind, found: ReadonlySe
 }
 
 const ofBackends: ReadonlySet<FoundKind> = new Set(['backend-down', 'backend-failing', 'cluster-refused'] as const);
-/** Most models that a problem names. */
-const maxModels = 3;
+/** Most models that the text of a problem names. */
+const maxNamed = 3;
 
 /**
- * One cause is one problem: a Model all of whose Backends have problems has none of its own, and the problem of its first
- * Backend names it.
+ * One cause is one problem. A Model has none of its own if all its Backends have problems, or if its requests fail for
+ * the cause for which one of its Backends fails: the problem of that Backend names it.
  */
 function withAffectedModels(
   findings: readonly Finding[],
   { objects, down }: { readonly objects: readonly ObservedObject[]; readonly down: ReadonlySet<Finding> },
 ): readonly Finding[] {
-  const failing = new Set([...down].map(({ object }) => object));
+  const failing = new Map([...down].map((finding) => [finding.object, finding]));
   if (failing.size === 0) return findings;
-  const troubled = new Set(findings.filter(({ kind }) => ofModels.has(kind)).map(({ object }) => object));
-  const affected = objects.filter(
-    ({ object, backends = [] }) =>
-      troubled.has(object) && backends.length > 0 && backends.every((name) => failing.has(`Backend/${name}`)),
+  const troubled = Map.groupBy(
+    findings.filter(({ kind }) => ofModels.has(kind)),
+    ({ object }) => object,
   );
+  const affected = objects.flatMap((one) => {
+    const { object, model, backends = [] } = one;
+    const own = troubled.get(object);
+    if (own === undefined || backends.length === 0) return [];
+    const problems = backends.map((name) => failing.get(`Backend/${name}`));
+    const isAlone = problems.every((problem) => problem !== undefined);
+    const by = isAlone
+      ? problems[0]
+      : problems.find((problem) => problem?.cause !== undefined && own.every(({ cause }) => cause === problem.cause));
+    return by === undefined ? [] : [{ object, model, isAlone, by }];
+  });
   const covered = new Set(affected.map(({ object }) => object));
-  const byBackend = Map.groupBy(affected, ({ backends = [] }) => `Backend/${backends[0] ?? ''}`);
+  const byBackend = Map.groupBy(affected, ({ by }) => by);
   return findings.flatMap((finding) => {
     if (ofModels.has(finding.kind) && covered.has(finding.object)) return [];
-    const models = down.has(finding) ? (byBackend.get(finding.object) ?? []) : [];
+    const models = byBackend.get(finding) ?? [];
     if (models.length === 0) return [finding];
-    const names = models.slice(0, maxModels).map(({ model }) => model);
-    const more = models.length > maxModels ? ` and ${models.length - maxModels} more` : '';
-    const problem = `${finding.problem} No other route serves ${names.join(', ')}${more}.`;
-    return [{ ...finding, model: names[0], affected: models.map(({ object }) => object), problem }];
+    const ids = models.flatMap(({ model }) => model ?? []);
+    const more = models.length > maxNamed ? ` and ${models.length - maxNamed} more` : '';
+    const who = models.every(({ isAlone }) => isAlone) ? 'No other route serves' : 'Their requests fail, too:';
+    const problem = `${finding.problem} ${who} ${ids.slice(0, maxNamed).join(', ')}${more}.`;
+    const named = { model: ids[0], models: ids.slice(0, maxModels) };
+    return [{ ...finding, ...named, affected: models.map(({ object }) => object), problem }];
   });
 }

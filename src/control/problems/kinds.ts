@@ -1,3 +1,5 @@
+import type { Cause } from '../../core/cause.ts';
+import type { DependencyCause } from '../../core/dependency-cause.ts';
 import { maxLagMs, type ProblemKind } from '../core/problem.ts';
 
 /** The kinds that a service finds by itself. The others are found when the problems of several services are merged. */
@@ -16,6 +18,10 @@ export interface Finding {
   readonly model?: string | undefined;
   /** Models that have no problem of their own because of this one: `Model/qwen3-8b`. */
   readonly affected?: readonly string[] | undefined;
+  /** Their ids, at most `maxModels`. */
+  readonly models?: readonly string[] | undefined;
+  /** Absent: the kind says all. */
+  readonly cause?: Cause | DependencyCause | undefined;
   /** A sentence that contains the current figure. */
   readonly problem: string;
   readonly action: string;

@@ -1,5 +1,5 @@
 /** The problems of the catalog's objects: mistakes of their authors, and conditions in their status. */
-import { type CauseRow, causes } from '../../core/cause.ts';
+import { causeNamed, type CauseRow, causes } from '../../core/cause.ts';
 import type { CatalogProblem } from '../../core/catalog.ts';
 import type { Finding } from './kinds.ts';
 import type { ConditionStatus } from '../core/live-catalog.ts';
@@ -65,7 +65,7 @@ function fileOf(where: string): string {
 const asEnd = (text: string): string => `${text.slice(0, maxMessageLength).replace(/\.$/, '')}.`;
 
 /** How a condition appears in the list of problems. */
-interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
+interface ConditionRule extends Pick<Finding, 'kind' | 'cause' | 'action'> {
   /** Text before the condition's message. */
   readonly problem: string;
 }
@@ -138,9 +138,12 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
 
 /** Requests to a Backend fail, for a cause that the condition names: a line for each cause. */
 function requestCauses(): Readonly<Record<string, ConditionRule>> {
-  const rows = Object.values<CauseRow>(causes).map(({ reason, action }): readonly [string, ConditionRule] => [
+  const rows = Object.entries<CauseRow>(causes).map(([name, { reason, action }]): readonly [string, ConditionRule] => [
     `Healthy False ${reason}`,
-    { kind: 'backend-down', problem: 'Not healthy', action: `${action}: docs/operate/problems.md#causes` },
+    {
+      ...{ kind: 'backend-down', cause: causeNamed(name), problem: 'Not healthy' },
+      action: `${action}: docs/operate/problems.md#causes`,
+    },
   ]);
   return Object.fromEntries(rows);
 }
@@ -150,7 +153,7 @@ export function conditionProblems({ object, model, conditions }: ObservedObject)
   return conditions.flatMap(({ type, status, reason, message }) => {
     const rule = rules[`${type} ${status} ${reason}`] ?? rules[`${type} ${status}`] ?? 'none';
     if (rule === 'none') return [];
-    const { kind, action } = rule;
-    return [{ object, kind, model, problem: `${rule.problem}: ${asEnd(message)}`, action }];
+    const { kind, cause, action } = rule;
+    return [{ object, kind, model, cause, problem: `${rule.problem}: ${asEnd(message)}`, action }];
   });
 }

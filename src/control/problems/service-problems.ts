@@ -103,7 +103,7 @@ function databaseDown({ reason = '', cause, journalBytes, isDamaged }: ObservedS
   const setting = isDamaged === undefined ? undefined : 'WEIR_DATA';
   const action = cause === undefined ? 'Bring the database back' : dependencyAction({ cause }, 'database', setting);
   return {
-    ...{ object: 'database', kind: 'database-down' },
+    ...{ object: 'database', kind: 'database-down', cause },
     problem:
       cause === undefined
         ? `Takes no bills${reason === '' ? '' : ` (${reason})`}: ${waiting}`

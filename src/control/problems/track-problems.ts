@@ -1,4 +1,6 @@
+import { causeNamed } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
+import { isDependencyCause } from '../../core/dependency-cause.ts';
 import { byUrgency, cutProblems, type Problem, problemId } from '../core/problem.ts';
 import {
   coversOf,
@@ -113,7 +115,11 @@ function trackedOf(problem: Problem, at: number): readonly (readonly [string, Tr
   const { id, object, kind, model } = problem;
   if (kind === 'service-silent' || kind === 'not-shown') return [];
   const detail = id.slice(problemId({ object, kind }).length + 1);
-  const finding = { object, kind, detail, model: model ?? undefined, problem: problem.problem, action: problem.action };
+  const { cause, models, action } = problem;
+  const finding = {
+    ...{ object, kind, detail, model: model ?? undefined, models, problem: problem.problem, action },
+    cause: cause !== undefined && isDependencyCause(cause) ? cause : causeNamed(cause),
+  };
   return [[id, { finding, since: Date.parse(problem.since), firstSeen: at, lastSeen: at, isListed: true }]];
 }
 
@@ -124,8 +130,13 @@ function listOf(tracked: ReadonlyMap<string, Tracked>): readonly Problem[] {
   return cutProblems(all, maxListed);
 }
 
-function problemOf(id: string, { object, kind, model, problem, action }: Finding, since: number): Problem {
-  return { id, object, kind, model: model ?? null, problem, since: new Date(since).toISOString(), action };
+function problemOf(id: string, finding: Finding, since: number): Problem {
+  const { object, kind, model, cause, models, problem, action } = finding;
+  return {
+    ...{ id, object, kind, model: model ?? null, problem, since: new Date(since).toISOString(), action },
+    ...(cause !== undefined && { cause }),
+    ...(models !== undefined && { models: [...models] }),
+  };
 }
 
 function isSameList(a: readonly Problem[], b: readonly Problem[]): boolean {

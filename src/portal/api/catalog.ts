@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { problemSchema } from '../../control/core/problem.ts';
+import { listedProblemSchema } from '../../control/core/problem.ts';
 import { liveBackendSchema, liveModelSchema, liveRouteSchema } from '../../control/core/live-catalog.ts';
 import { modelId, usd } from './values.ts';
 
@@ -62,5 +62,5 @@ export const backendList = z
 export type BackendListObject = z.infer<typeof backendList>;
 
 export const problemList = z
-  .object({ services: servicesAsked, data: z.array(problemSchema), next_cursor: z.null() })
+  .object({ services: servicesAsked, data: z.array(listedProblemSchema), next_cursor: z.null() })
   .meta({ id: 'ProblemList', description: 'All current problems, the most urgent first; empty when there are none.' });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { problemSchema } from '../../control/core/problem.ts';
+import { listedProblemSchema } from '../../control/core/problem.ts';
 import { listedRequest } from './requests.ts';
 import { moment, usd, workspaceId } from './values.ts';
 
@@ -19,7 +19,7 @@ export const portalEvents = {
     .object({
       at: moment,
       problems: z
-        .array(problemSchema)
+        .array(listedProblemSchema)
         .meta({ description: 'The most urgent first; members get only those of models.' }),
     })
     .meta({ id: 'HealthEvent', description: 'The current problems; empty when there are none.' }),

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { type Problem, problemId } from '../../control/core/problem.ts';
+import { type ListedProblem, problemId } from '../../control/core/problem.ts';
 import { sees } from '../../books/core/rights.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';
@@ -68,7 +68,7 @@ const forMembers = oncePerEvent((event, { memberReason = null }: EventSubject): 
     case 'request':
       return { name: 'request', data: { ...event.data, ...hiddenFromMembers, reason: memberReason } };
     case 'health':
-      return { name: 'health', data: { ...event.data, problems: event.data.problems.flatMap(ofModel) } };
+      return { name: 'health', data: { ...event.data, problems: event.data.problems.flatMap(ofModels) } };
     case 'balance':
     case 'missed':
     case 'ended':
@@ -76,11 +76,14 @@ const forMembers = oncePerEvent((event, { memberReason = null }: EventSubject): 
   }
 });
 
-/** A problem as members see it: the affected model, without details. */
-function ofModel({ model, kind, since }: Problem): readonly Problem[] {
-  if (model === null) return [];
-  const object = `Model/${model}`;
+/** A problem as members see it: the affected models, without details. */
+function ofModels({ model, models = [], kind, since, severity }: ListedProblem): readonly ListedProblem[] {
+  const ids = new Set([...(model === null ? [] : [model]), ...models]);
+  const title = 'is not served as usual';
   const problem = 'It is not served as it should be.';
   const action = 'Try again later, or take another model.';
-  return [{ id: problemId({ object, kind }), object, kind, model, problem, since, action }];
+  return [...ids].map((id) => {
+    const object = `Model/${id}`;
+    return { id: problemId({ object, kind }), object, kind, model: id, since, severity, title, problem, action };
+  });
 }

@@ -1,5 +1,6 @@
 import { problemList } from '../api/catalog.ts';
 import { topList, topQuery } from '../api/top.ts';
+import { listedProblem } from '../../control/core/problem.ts';
 import { servicesOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
 import { type App, describing } from '../app.ts';
@@ -14,7 +15,7 @@ export function problemRoutes(app: App, { problems, services, store }: Portal): 
     described('Current problems, since when, and what to do', { 200: problemList }, {}),
     async () => {
       const { services: asked, problems: data } = await problems();
-      return { services: servicesOf(asked), data: [...data], next_cursor: null };
+      return { services: servicesOf(asked), data: data.map(listedProblem), next_cursor: null };
     },
   );
 
