@@ -67,7 +67,7 @@ export const problemSchema = z
       .string()
       .optional()
       .meta({
-        description: 'Its cause, by the tables of causes in docs/problems.md. Absent: the kind says all.',
+        description: 'Its cause, by the tables of causes in docs/operate/problems.md. Absent: the kind says all.',
         examples: ['credential-refused'],
       }),
     models: z

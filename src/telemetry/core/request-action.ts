@@ -3,7 +3,7 @@ import { type FailureCode, failures } from '../../core/failure.ts';
 import type { ReasonReader } from './request-reason.ts';
 import type { Story } from './story.ts';
 
-/** What the caller or its team can do after a failure (docs/errors.md). */
+/** What the caller or its team can do after a failure (docs/reference/errors.md). */
 const failureActions: Readonly<Record<FailureCode, string>> = {
   not_found: 'Correct the path: the answer lists those of the API',
   unauthenticated: 'Send a key that exists and is neither revoked nor expired',
