@@ -63,8 +63,11 @@ interface AskOptions {
   readonly onAnswer: (answer: ChatAnswer) => void;
 }
 
-/** Sends a request through the edge, as a client does, and reports the answer as it grows. Throws the gateway's error. */
-export async function ask(request: ChatRequest, { workspace, ownKey, signal, onAnswer }: AskOptions): Promise<void> {
+/** Sends a request through the edge, as a client does, and reports the answer as it grows. Resolves to the whole answer. Throws the gateway's error. */
+export async function ask(
+  request: ChatRequest,
+  { workspace, ownKey, signal, onAnswer }: AskOptions,
+): Promise<ChatAnswer> {
   const startedMs = performance.now();
   const response = await send(withQuery('/playground/chat', { workspace }), {
     ...{ method: 'POST', accept: 'text/event-stream', signal, playgroundKey: ownKey },
@@ -81,6 +84,7 @@ export async function ask(request: ChatRequest, { workspace, ownKey, signal, onA
     answer = grown(answer, chunk, performance.now() - startedMs);
     onAnswer(answer);
   }
+  return answer;
 }
 
 function grown(before: ChatAnswer, { choices = [], usage }: Chunk, nowMs: number): ChatAnswer {

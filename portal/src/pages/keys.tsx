@@ -14,8 +14,8 @@ import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { AskFirst } from './ask-first.tsx';
+import { KeyCard } from './key-card.tsx';
 import { KeyForm, type KeyFields } from './key-form.tsx';
-import { KeySecret } from './key-secret.tsx';
 import { type KeyAction, KeyTable } from './key-table.tsx';
 import { RotateKey } from './rotate-key.tsx';
 
@@ -86,7 +86,7 @@ export function KeysPage() {
         />
         <WorkspaceSelect />
       </div>
-      {created !== undefined && <KeySecret created={created} onDone={() => setCreated(undefined)} />}
+      {created !== undefined && <KeyCard created={created} onDone={() => setCreated(undefined)} />}
       {choices?.length === 0 ? (
         <Empty title="No workspace yet">
           <p>Keys belong to a workspace, which pays for their requests. Create one first.</p>

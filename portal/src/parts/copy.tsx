@@ -7,18 +7,20 @@ interface CopyProps {
   readonly text: string;
   /** Names the copied text for screen readers. */
   readonly label?: string;
+  /** The words of the button. */
+  readonly word?: string;
   readonly size?: 'small';
 }
 
 /** Copies a text to the clipboard and confirms it. */
-export function Copy({ text, label, size }: CopyProps) {
+export function Copy({ text, label, word: usual = 'Copy', size }: CopyProps) {
   const [state, setState] = useState<'ready' | 'copied' | 'refused'>('ready');
   useEffect(() => {
     if (state === 'ready') return;
     const timer = setTimeout(() => setState('ready'), shownMs);
     return () => clearTimeout(timer);
   }, [state]);
-  const word = { ready: 'Copy', copied: 'Copied', refused: 'Not copied' }[state];
+  const word = { ready: usual, copied: 'Copied', refused: 'Not copied' }[state];
   return (
     <>
       <Button
