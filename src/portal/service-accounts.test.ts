@@ -121,11 +121,21 @@ describe('a token', () => {
   it('is named by the audit trail in each change that it makes', async () => {
     const sample = await samplePortal();
     const headers = await tokenOf(sample, ['keys:write'], { workspaces: ['acme'], name: 'terraform' });
-    const made = await ask(sample, { method: 'POST', url: '/api/v1/workspaces/acme/keys', payload: {} }, headers);
+    const payload = { name: 'notebooks' };
+    const made = await ask(sample, { method: 'POST', url: '/api/v1/workspaces/acme/keys', payload }, headers);
     expect(made.status).toBe(201);
-    const url = '/api/v1/audit?workspace=acme&actor=terraform';
-    const { data } = JSON.parse((await ask(sample, { url }, withToken)).text) as { data: readonly AuditEntryObject[] };
-    expect(data).toMatchObject([{ action: 'key.create', actor: { kind: 'service-account', name: 'terraform' } }]);
+    const audit = async (query: string): Promise<readonly AuditEntryObject[]> => {
+      const { text } = await ask(sample, { url: `/api/v1/audit?${query}` }, withToken);
+      return (JSON.parse(text) as { data: readonly AuditEntryObject[] }).data;
+    };
+    const entry = { action: 'key.create', actor: { kind: 'service-account', name: 'terraform' } };
+    expect(await audit('workspace=acme&actor=terraform')).toMatchObject([{ ...entry, object_name: 'notebooks' }]);
+    // Its change is one of a program. The workspace and the account were made with the admin token or a command.
+    expect(await audit('by=automatic')).toMatchObject([entry]);
+    const people = await audit('by=people');
+    expect(people.length).toBeGreaterThan(1);
+    expect(people.map(({ actor: { kind } }) => kind)).not.toContain('service-account');
+    expect(people.find(({ action }) => action === 'workspace.create')?.object_name).toBeNull();
   });
 
   it('ends when it is revoked and when it expires, and its use is noted to the minute', async () => {

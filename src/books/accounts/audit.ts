@@ -34,7 +34,7 @@ export async function recordChange(
 /** The newest changes first, at most `limit` of them. */
 export async function listAudit(
   queries: Kysely<Schema>,
-  { ids, workspaceId, actorName, action, objectId, since, until, before }: AuditFilter,
+  { ids, workspaceId, actorKinds, actorName, action, objectId, since, until, before }: AuditFilter,
   limit: number,
 ): Promise<readonly AuditEntry[]> {
   let query = queries
@@ -46,6 +46,7 @@ export async function listAudit(
     .limit(limit);
   if (ids !== undefined) query = query.where('audit.id', 'in', ids.map(BigInt));
   if (workspaceId !== undefined) query = query.where('audit.workspace_id', '=', workspaceId);
+  if (actorKinds !== undefined) query = query.where('audit.actor_kind', 'in', actorKinds);
   if (actorName !== undefined) query = query.where('audit.actor_name', '=', actorName);
   if (action !== undefined) query = query.where('audit.action', '=', action);
   if (objectId !== undefined) query = query.where('audit.object_id', '=', objectId);

@@ -27,6 +27,18 @@ export interface Actor {
   readonly name: string;
 }
 
+export const actorGroups = ['people', 'automatic'] as const;
+type ActorGroup = (typeof actorGroups)[number];
+
+/** Who makes a change: people, with a command or a page, or programs by themselves. */
+const groupOfActor: Readonly<Record<Actor['kind'], ActorGroup>> = {
+  ...({ 'command-line': 'people', 'admin-token': 'people', 'portal-user': 'people' } as const),
+  ...({ controller: 'automatic', service: 'automatic', 'service-account': 'automatic' } as const),
+};
+
+export const actorsOf = (group: ActorGroup): readonly Actor['kind'][] =>
+  actorKinds.filter((kind) => groupOfActor[kind] === group);
+
 /**
  * The author of a change, and when it was made: milliseconds since the Unix epoch. Every function that changes an
  * account requires both.
@@ -79,6 +91,8 @@ export interface AuditFilter {
   /** Only these entries. */
   readonly ids?: readonly number[] | undefined;
   readonly workspaceId?: string | undefined;
+  /** Only by authors of these kinds. */
+  readonly actorKinds?: readonly Actor['kind'][] | undefined;
   /** Name of the author. */
   readonly actorName?: string | undefined;
   readonly action?: AuditAction | undefined;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { KeyFields, WorkspaceFields } from '../../core/account.ts';
-import { actorKinds, auditActions } from '../../books/core/administration.ts';
+import { actorGroups, actorKinds, actorsOf, auditActions } from '../../books/core/administration.ts';
 import { givenMoment, moment, numberCursor, pageOf, pageQuery } from './values.ts';
 
 /** `GET /audit`. */
@@ -9,6 +9,12 @@ export const auditQuery = pageQuery.extend({
     .optional()
     .meta({ description: '`next_cursor` of the page before; without it, the list begins.' }),
   workspace: z.string().optional().meta({ description: 'Only changes of this workspace and its keys, by id or name.' }),
+  by: z
+    .enum(actorGroups)
+    .optional()
+    .meta({
+      description: `Only changes by people (${actorsOf('people').join(', ')}), or by programs (${actorsOf('automatic').join(', ')}).`,
+    }),
   actor: z.string().optional().meta({ description: 'Only changes by this person, token or object: its name.' }),
   action: z.enum(auditActions).optional().meta({ description: 'Only changes of this kind.' }),
   object: z.string().optional().meta({ description: 'Only changes of the workspace or key with this id.' }),
@@ -18,7 +24,7 @@ export const auditQuery = pageQuery.extend({
 
 const fields = z.record(z.string(), z.unknown());
 
-/** An entry in the form of `weir audit --json`. */
+/** An entry in the form of `weir audit --json`, with the name of its key. */
 const auditEntry = z
   .object({
     id: z.int().meta({ description: 'Rises from entry to entry.' }),
@@ -29,6 +35,7 @@ const auditEntry = z
     }),
     action: z.enum(auditActions).meta({ example: 'key.create' }),
     object: z.string().meta({ description: 'Id of the changed object.' }),
+    object_name: z.string().nullable().meta({ description: 'Name of a changed key, where it has one.' }),
     workspace: z.string().nullable().meta({ description: 'Name of its workspace.' }),
     before: fields.nullable().meta({ description: 'The object before; null when the change made it.' }),
     after: fields,

@@ -1,4 +1,4 @@
-import { type AuditEntry, type AuditFilter, cutPage } from '../../books/core/administration.ts';
+import { actorsOf, type AuditEntry, type AuditFilter, cutPage } from '../../books/core/administration.ts';
 import { shownAuditEntry } from '../../books/core/shown.ts';
 import { pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
@@ -22,9 +22,10 @@ export function auditRoutes(app: App, { store }: Portal): void {
       { description: 'CSV has all changes of the filters.', querystring: api.auditQuery },
     ),
     async (request, reply) => {
-      const { workspace, actor, action, object, from, to, limit, cursor } = request.query;
+      const { workspace, by, actor, action, object, from, to, limit, cursor } = request.query;
       const filter: AuditFilter = {
         workspaceId: await workspaceAsked(store, callerOf(request), workspace),
+        actorKinds: by && actorsOf(by),
         actorName: actor,
         action,
         objectId: object,
@@ -33,10 +34,15 @@ export function auditRoutes(app: App, { store }: Portal): void {
       };
       if (wantsCsv(request)) return sendCsv(reply, { file: 'audit.csv', columns: csvColumns, rows: csvRows(filter) });
       const found = await store.listAudit({ ...filter, before: cursor }, limit + 1);
+      const names = await store.keyNames([...new Set(found.flatMap(keyIdOf))]);
       return reply.send(
         pageAnswer(
           cutPage(found, limit, ({ id }) => String(id)),
-          (entry) => ({ ...shownAuditEntry(entry), actor: { ...entry.actor } }),
+          (entry) => ({
+            ...shownAuditEntry(entry),
+            object_name: names.get(entry.objectId) ?? null,
+            actor: { ...entry.actor },
+          }),
         ),
       );
     },
@@ -51,6 +57,8 @@ export function auditRoutes(app: App, { store }: Portal): void {
     } while (before !== undefined);
   }
 }
+
+const keyIdOf = ({ action, objectId }: AuditEntry) => (action.startsWith('key.') ? [objectId] : []);
 
 /** Most entries in one read of an export. */
 const csvPage = 500;
