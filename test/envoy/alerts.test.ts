@@ -1,4 +1,4 @@
-// @suite long
+// @suite waits long
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
