@@ -1,14 +1,15 @@
 import { screen, waitFor, within } from '@testing-library/react';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageLineObject } from '../../src/portal/api/usage.ts';
 import type { Usage, UsageFilter, UsageQuestion } from '../src/data/usage.ts';
 import { timeOf } from '../src/data/usage-range.ts';
 import { RecentCost } from '../src/pages/recent-cost.tsx';
+import { UsagePage } from '../src/pages/usage.tsx';
 import { UsageCharts } from '../src/pages/usage-charts.tsx';
 import { UsageGroups } from '../src/pages/usage-groups.tsx';
 import { UsageTotals } from '../src/pages/usage-totals.tsx';
-import { now, usageLine } from './support/objects.ts';
-import { answerWith, refusal, silence } from './support/portal.ts';
+import { now, usageLine, viewerSession } from './support/objects.ts';
+import { answerWith, json, refusal, silence } from './support/portal.ts';
 import { show } from './support/show.tsx';
 
 // Charts draw on a canvas, which jsdom does not have. Their tables say the same.
@@ -79,26 +80,85 @@ describe('the totals of a time', () => {
 
   test('have their change against the time before', async () => {
     showTotals(
-      [usageLine({ cost: '3', requests: 10, errors: 0, first_token_p50_ms: 120, first_token_p95_ms: 400 })],
-      [usageLine({ cost: '2', requests: 20, errors: 0 })],
+      [usageLine({ cost: '3', requests: 10, errors: 3, first_token_p50_ms: 120, first_token_p95_ms: 400 })],
+      [usageLine({ cost: '2', requests: 20, errors: 1 })],
     );
     await waitFor(() =>
-      expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent(
-        '$3.00+50% against the same time before ($2.00)',
-      ),
+      expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent(/^Cost\$3\.00▲up 50% vs\. \$2\.00$/),
     );
-    expect(await figure('Requests')).toHaveTextContent('10−50% against the same time before (20)');
-    expect(await figure('Tokens')).toHaveTextContent('1,000As in the same time before');
-    expect(await figure('Errors')).toHaveTextContent('0None in the same time before');
+    expect(await figure('Requests')).toHaveTextContent('10▼down 50% vs. 20');
+    expect(await figure('Tokens')).toHaveTextContent('1,000unchanged');
+    expect(await figure('Errors')).toHaveTextContent('3▲up 200% vs. 1');
+    // More errors are bad; more cost is only more.
+    expect(within(await figure('Errors')).getByText(/200%/)).toHaveAttribute('data-tone', 'bad');
+    expect(within(await figure('Cost')).getByText(/50%/)).not.toHaveAttribute('data-tone');
     expect(await figure('Time to first token')).toHaveTextContent('120 msmedian; p95 400 ms');
   });
 
   test('of requests without an answer have no time to the first token', async () => {
     showTotals([usageLine({ first_token_p50_ms: null, first_token_p95_ms: null })], []);
     expect(await figure('Time to first token')).toHaveTextContent('–median');
-    await waitFor(() =>
-      expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent('None in the same time before'),
-    );
+    await waitFor(() => expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent(/none before$/));
+  });
+});
+
+describe('a month', () => {
+  beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: nowMs }));
+  afterEach(() => vi.useRealTimers());
+
+  const [june, may] = ['2026-06-01T00:00:00.000Z', '2026-05-01T00:00:00.000Z'];
+  const model = (id: string | null, cost: string) => usageLine({ model: id, cost });
+
+  function showMonth(at: string, before: readonly UsageLineObject[]) {
+    answerWith({
+      'GET /tags': json({ data: [] }),
+      'GET /usage': ({ query: { from, by } }) => {
+        if (by === 'day') return report([usageLine({ day: '2026-06-03' })]);
+        if (by === 'day,model') return report([usageLine({ day: '2026-06-03', model: 'dear' })]);
+        if (by === undefined) return report([usageLine({ cost: from === may ? '10' : '12' })]);
+        return report(from === june ? [model('dear', '9'), model('fresh', '2'), model(null, '1')] : before);
+      },
+    });
+    show(<UsagePage />, { as: viewerSession, at });
+  }
+  const rows = async () => {
+    const table = within(await screen.findByRole('table', { name: 'Usage by model' }));
+    await waitFor(() => expect(table.getByRole('columnheader', { name: /Share/ })).toBeVisible());
+    return table.getAllByRole('row').map((row) => row.textContent);
+  };
+
+  test.each(['range=last-month', 'range=custom&first=2026-06-01&last=2026-06-30'])(
+    'of %s begins with its table, and each line is compared with the month before',
+    async (range) => {
+      showMonth(`/usage?${range}&workspace=acme`, [model('dear', '10')]);
+      expect(await rows()).toEqual([
+        expect.stringMatching(/^ModelCostShareMonth beforeChangeRequests/),
+        expect.stringMatching(/^dear\$9\.0075%\$10\.00▼down 10%/),
+        expect.stringMatching(/^fresh\$2\.0016\.7%\$0\.00new/),
+        expect.stringMatching(/^Others\$1\.008\.3%––/),
+        expect.stringMatching(/^Total\$12\.00100%\$10\.00▲up 20%/),
+      ]);
+      expect(screen.getByRole('heading', { level: 2, name: 'June 2026 by model' })).toBeVisible();
+      expect(screen.getByText('Days in UTC. Compared with the month before.')).toBeVisible();
+      const figure = screen.getByRole('region', { name: 'Cost' });
+      expect(screen.getByRole('table', { name: 'Usage by model' }).compareDocumentPosition(figure)).toBe(
+        Node.DOCUMENT_POSITION_FOLLOWING,
+      );
+      expect(screen.getByRole('link', { name: 'Statement of acme' })).toHaveAttribute(
+        'href',
+        '/balance?workspace=acme&statement=2026-06',
+      );
+    },
+  );
+
+  test('does not say that a group is new if it may be one of the others of the month before', async () => {
+    showMonth('/usage?range=last-month&workspace=acme', [model('dear', '10'), model(null, '3')]);
+    expect((await rows())[2]).toMatch(/^fresh\$2\.0016\.7%––/);
+  });
+
+  test('that has not ended is compared with the same days', async () => {
+    showMonth('/usage?range=month&workspace=acme', [model('dear', '10')]);
+    expect((await rows())[0]).toMatch(/Same days before/);
   });
 });
 
@@ -129,6 +189,16 @@ describe('the table of a chart', () => {
       ['Jul 13', '$0.00', '$1.00', '$0.00'],
       ['Jul 14', '$0.00', '$0.00', '$0.00'],
       ['Jul 15', '$30.00', '$0.00', '$900.00'],
+    ]);
+  });
+
+  test('of failures has a share, and a dash for days without requests', async () => {
+    const lines = [usageLine({ day: '2026-07-13', model: 'demo/chat', requests: 8, errors: 2 })];
+    expect(await openTable(usage(['day', 'model'], lines), 'Failure rate')).toEqual([
+      ['Time', 'Failed'],
+      ['Jul 13', '25%'],
+      ['Jul 14', '–'],
+      ['Jul 15', '–'],
     ]);
   });
 

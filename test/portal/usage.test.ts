@@ -72,7 +72,7 @@ test('totals have their change against the time before, and keys have their name
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/usage?range=24h&by=key&workspace=usage-team');
   await page.getByLabel('Requests', { exact: true }).waitFor();
   const figure = page.getByRole('region', { name: 'Requests', exact: true });
-  await expect.poll(() => figure.innerText()).toMatch(/^Requests\s+2\s+None in the same time before$/);
+  await expect.poll(() => figure.innerText()).toMatch(/^Requests\s+2\s+none before$/);
   const row = page
     .getByRole('region', { name: 'Usage by key' })
     .getByRole('row')

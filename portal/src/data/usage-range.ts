@@ -37,6 +37,8 @@ export interface ChosenTime extends Span {
   readonly before: Span;
   /** What `before` is, in words. */
   readonly beforeName: string;
+  /** `2026-11`: the time is this month, as far as it has passed. */
+  readonly month?: string;
   readonly period: Period;
 }
 
@@ -86,23 +88,31 @@ export function timeOf(
       return {
         ...{ from: iso(start), to: undefined, period: 'day' },
         ...{ before: { from: iso(previous), to: iso(to) }, beforeName: 'the same days of the month before' },
+        month: monthOf(start),
       };
     }
-    case 'last-month': {
-      const [start, end] = [monthAt(now, -1), monthAt(now, 0)];
-      const before = { from: iso(monthAt(now, -2)), to: iso(start) };
-      return { from: iso(start), to: iso(end), before, beforeName: 'the month before', period: 'day' };
-    }
+    case 'last-month':
+      return wholeMonth(monthAt(now, -1));
     case 'custom': {
       const today = Math.floor(now / dayMs) * dayMs;
       const start = dayOf(first) ?? today - 6 * dayMs;
       const end = Math.max(start, dayOf(last) ?? today) + dayMs;
+      if (start === monthAt(start, 0) && end === monthAt(start, 1)) return wholeMonth(start);
       const before = { from: iso(start - (Math.min(end, nextHour) - start)), to: iso(start) };
       const period = (end - start) / dayMs > manyDays ? 'week' : 'day';
       return { from: iso(start), to: iso(end), before, beforeName: 'the same time before', period };
     }
   }
 }
+
+/** A whole month, from its first moment on. */
+function wholeMonth(start: number): ChosenTime {
+  const before = { from: iso(monthAt(start, -1)), to: iso(start) };
+  const time = { from: iso(start), to: iso(monthAt(start, 1)), before, beforeName: 'the month before' };
+  return { ...time, period: 'day', month: monthOf(start) };
+}
+
+const monthOf = (start: number): string => iso(start).slice(0, 7);
 
 /** The first moment of a UTC day. Undefined: the text is no day. */
 function dayOf(text: string | undefined): number | undefined {

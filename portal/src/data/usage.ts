@@ -40,6 +40,8 @@ const mostLines = 10_000;
 /** Most groups with a name in a chart and its table, because more colours look alike. The download has all groups. */
 export const mostInChart = 8;
 export const mostInTable = 100;
+/** Of the month before, so that those of this month are among them. */
+export const mostBefore = 500;
 
 export function usagePath({ filter, by, top }: UsageQuestion): string {
   return withQuery('/usage', {

@@ -69,7 +69,6 @@ export function OverviewPage() {
             <Figure
               label="Spend this month"
               value={thisMonth.data === undefined ? unknown : formatMoney(thisMonth.data.lines[0]?.cost ?? 0)}
-              note="of UTC"
               href={usageOf('month')}
             />
             <Figure label="Requests today" value={formatCount(line?.requests ?? 0)} href={requestsOf('settled')} />

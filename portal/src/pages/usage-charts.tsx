@@ -8,6 +8,7 @@ import {
   formatHour,
   formatMoney,
   formatMs,
+  formatShare,
   formatUtcDay,
   orUnknown,
 } from '../format/format.ts';
@@ -44,7 +45,7 @@ const measures = [
   },
 ] as const;
 
-/** Cost, requests and tokens stacked by group, and the time to the first token. Each chart has its table. */
+/** Cost, requests and tokens stacked by group, the failure rate, and the time to the first token. Each chart has its table. */
 export function UsageCharts({ totals, grouped, now }: ChartsProps) {
   const { periods, labels } = useMemo(() => axisOf(grouped, now), [grouped, now]);
   const groups = useMemo(() => groupsOf(grouped), [grouped]);
@@ -70,6 +71,7 @@ export function UsageCharts({ totals, grouped, now }: ChartsProps) {
           <TimeChart kind="stacked" labels={labels} series={series[index] ?? []} format={axis} />
         </ChartCard>
       ))}
+      <FailureRate totals={totals} now={now} />
       <FirstToken totals={totals} now={now} />
     </div>
   );
@@ -135,6 +137,20 @@ function groupsOf(usage: Usage): readonly Group[] {
 
 export const p50 = { name: 'p50', colour: '--quantile-1' } as const;
 export const p95 = { name: 'p95', colour: '--quantile-2' } as const;
+
+/** The share of requests that failed. An hour or day without requests has none. */
+function FailureRate({ totals, now }: Pick<ChartsProps, 'totals' | 'now'>) {
+  const { periods, labels } = useMemo(() => axisOf(totals, now), [totals, now]);
+  const series = useMemo((): readonly Series[] => {
+    const rates = new Map(totals.lines.map((line) => [periodOf(line), line.errors / line.requests]));
+    return [{ name: 'Failed', colour: '--bad', values: periods.map((start) => rates.get(start) ?? null) }];
+  }, [periods, totals]);
+  return (
+    <ChartCard title="Failure rate" labels={labels} series={series} format={formatShare}>
+      <TimeChart kind="lines" labels={labels} series={series} format={formatShare} />
+    </ChartCard>
+  );
+}
 
 function FirstToken({ totals, now }: Pick<ChartsProps, 'totals' | 'now'>) {
   const { periods, labels } = useMemo(() => axisOf(totals, now), [totals, now]);

@@ -1,9 +1,11 @@
 import { Link } from 'wouter';
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { withQuery } from '../data/api.ts';
-import { type Grouping, type Usage, usagePath } from '../data/usage.ts';
-import { formatCount, formatMoney, formatMs, orUnknown, unknown } from '../format/format.ts';
+import { type Grouping, mostBefore, type Usage, type UsageFilter, usagePath, useUsage } from '../data/usage.ts';
+import type { ChosenTime } from '../data/usage-range.ts';
+import { formatCount, formatMoney, formatMonth, formatMs, formatShare, orUnknown, unknown } from '../format/format.ts';
 import { Download } from '../parts/download.tsx';
+import { Trend } from '../parts/trend.tsx';
 import { Card } from '../parts/page.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { groupingOf, groupName } from './usage-charts.tsx';
@@ -15,8 +17,11 @@ const titles: Readonly<Record<Grouping, { readonly one: string; readonly many: s
   tag: { one: 'Value', many: 'Values' },
 };
 
+const cost: Column<UsageLineObject> = {
+  ...{ title: 'Cost', end: true, cell: (line) => formatMoney(line.cost), sortBy: (line) => Number(line.cost) },
+};
+
 const sums: readonly Column<UsageLineObject>[] = [
-  { title: 'Cost', end: true, cell: ({ cost }) => formatMoney(cost), sortBy: ({ cost }) => Number(cost) },
   count('Requests', ({ requests }) => requests),
   count('Errors', ({ errors }) => errors),
   count('Prompt tokens', (line) => line.prompt_tokens),
@@ -36,8 +41,73 @@ function count(title: string, of: (line: UsageLineObject) => number): Column<Usa
   return { title, end: true, cell: (line) => formatCount(of(line)), sortBy: of };
 }
 
+/** A month and the one before it, as far as both have passed. */
+interface Months {
+  readonly name: string;
+  readonly total: UsageLineObject;
+  readonly totalBefore: UsageLineObject | undefined;
+  /** The groups of the month before. */
+  readonly before: Usage;
+  /** Title of their column. */
+  readonly beforeTitle: string;
+}
+
+interface MonthsOptions {
+  readonly filter: UsageFilter;
+  /** The filter of the groups. */
+  readonly byGroup: UsageFilter;
+  readonly by: Grouping;
+  readonly time: ChosenTime;
+}
+
+/** The comparison of a month, group by group. Undefined: the time is no month, or something is still loading. */
+export function useMonths({ filter, byGroup, by, time }: MonthsOptions): Months | undefined {
+  const { to, month, before } = time;
+  const isMonth = month !== undefined;
+  const groups = useUsage({ ...byGroup, ...before, ...(!isMonth && { workspace: null }) }, [by], mostBefore);
+  const [total, earlier] = [useUsage(filter), useUsage({ ...filter, ...before })];
+  const sum = total.data?.lines[0];
+  if (!isMonth || sum === undefined || groups.data === undefined || earlier.data === undefined) return undefined;
+  return {
+    ...{ name: formatMonth(month), total: sum, totalBefore: earlier.data.lines[0], before: groups.data },
+    beforeTitle: to === undefined ? 'Same days before' : 'Month before',
+  };
+}
+
+/** What each line is of its month, and what it was in the one before. */
+function comparisons(months: Months, by: Grouping): readonly Column<UsageLineObject>[] {
+  const { total, totalBefore, before, beforeTitle } = months;
+  const earlier = new Map(before.lines.map((line) => [line[by], Number(line.cost)]));
+  // With a sum of all others, a group that is not found may be one of them.
+  const otherwise = earlier.has(null) ? undefined : 0;
+  const costBefore = (line: UsageLineObject): number | undefined => {
+    if (line === total) return Number(totalBefore?.cost ?? 0);
+    return line[by] === null ? undefined : (earlier.get(line[by]) ?? otherwise);
+  };
+  const shareOf = ({ cost }: UsageLineObject): number =>
+    Number(total.cost) === 0 ? 0 : Number(cost) / Number(total.cost);
+  return [
+    { title: 'Share', end: true, cell: (line) => formatShare(shareOf(line)), sortBy: shareOf },
+    {
+      ...{ title: beforeTitle, end: true, cell: (line) => orUnknown(costBefore(line), formatMoney) },
+      sortBy: (line) => costBefore(line) ?? -1,
+    },
+    {
+      ...{ title: 'Change', end: true },
+      cell: (line) => <Trend now={Number(line.cost)} before={costBefore(line)} />,
+      sortBy: (line) => Number(line.cost) - (costBefore(line) ?? 0),
+    },
+  ];
+}
+
+interface UsageGroupsProps {
+  readonly usage: Usage;
+  /** Of a month: the table is its statement. */
+  readonly months?: Months | undefined;
+}
+
 /** The sums of each model, key, workspace or value of a tag, and the same lines as a file, which has all of them. */
-export function UsageGroups({ usage }: { readonly usage: Usage }) {
+export function UsageGroups({ usage, months }: UsageGroupsProps) {
   const { asked, lines } = usage;
   const by = groupingOf(usage);
   const { one, many } = titles[by];
@@ -55,11 +125,13 @@ export function UsageGroups({ usage }: { readonly usage: Usage }) {
           },
         ]
       : []),
+    cost,
+    ...(months === undefined ? [] : comparisons(months, by)),
     ...sums,
   ];
   return (
     <Card
-      title={many}
+      title={months === undefined ? many : `${months.name} by ${one.toLowerCase()}`}
       aside={
         <Download
           label={`Download ${many.toLowerCase()} as CSV`}
@@ -68,8 +140,40 @@ export function UsageGroups({ usage }: { readonly usage: Usage }) {
         />
       }
     >
-      <Table label={`Usage by ${by}`} columns={columns} rows={lines} rowKey={(line) => line[by] ?? ''} />
+      <Table
+        label={`Usage by ${by}`}
+        columns={columns}
+        rows={lines}
+        rowKey={(line) => line[by] ?? ''}
+        footer={months !== undefined && <Total of={months.total} columns={columns} />}
+      />
     </Card>
+  );
+}
+
+function Total({
+  of,
+  columns,
+}: {
+  readonly of: UsageLineObject;
+  readonly columns: readonly Column<UsageLineObject>[];
+}) {
+  return (
+    <tfoot>
+      <tr>
+        {columns.map(({ title, names, end, cell }) =>
+          names ? (
+            <th key={title} scope="row">
+              Total
+            </th>
+          ) : (
+            <td key={title} className={end && 'end'}>
+              {title === 'Workspace' ? '' : cell(of)}
+            </td>
+          ),
+        )}
+      </tr>
+    </tfoot>
   );
 }
 

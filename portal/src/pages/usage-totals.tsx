@@ -1,14 +1,16 @@
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import { type UsageFilter, useUsage } from '../data/usage.ts';
 import type { ChosenTime } from '../data/usage-range.ts';
-import { formatCompact, formatCount, formatMoney, formatMs, formatShare, orUnknown } from '../format/format.ts';
+import { formatCompact, formatCount, formatMoney, formatMs, orUnknown } from '../format/format.ts';
 import { Figure } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
+import { Trend } from '../parts/trend.tsx';
 
 interface Measure {
   readonly label: string;
   readonly of: (line: UsageLineObject) => number;
   readonly format: (line: UsageLineObject) => string;
+  readonly isBad?: true;
 }
 
 const measures: readonly Measure[] = [
@@ -19,7 +21,7 @@ const measures: readonly Measure[] = [
     of: (line) => line.prompt_tokens + line.completion_tokens,
     format: (line) => formatCompact(line.prompt_tokens + line.completion_tokens),
   },
-  { label: 'Errors', of: ({ errors }) => errors, format: ({ errors }) => formatCount(errors) },
+  { label: 'Errors', of: ({ errors }) => errors, format: ({ errors }) => formatCount(errors), isBad: true },
 ];
 
 interface UsageTotalsProps {
@@ -28,20 +30,30 @@ interface UsageTotalsProps {
 }
 
 /** The sums of a time, each with its change against the time before. */
-export function UsageTotals({ filter, time: { before, beforeName } }: UsageTotalsProps) {
+export function UsageTotals({ filter, time: { before } }: UsageTotalsProps) {
   const now = useUsage(filter);
   const earlier = useUsage({ ...filter, ...before });
+  const was = earlier.data?.lines[0];
   return (
     <Loaded query={now} lines={3}>
       {({ lines: [line] }) =>
         line === undefined ? null : (
           <div className="figures">
-            {measures.map(({ label, of, format }) => (
+            {measures.map(({ label, of, format, isBad = false }) => (
               <Figure
                 key={label}
                 label={label}
                 value={format(line)}
-                note={earlier.data && changeText(of(line), of, { line: earlier.data.lines[0], format, beforeName })}
+                note={
+                  earlier.data && (
+                    <Trend
+                      now={of(line)}
+                      isBad={isBad}
+                      before={was === undefined ? 0 : of(was)}
+                      was={was === undefined ? 'none' : format(was)}
+                    />
+                  )
+                }
               />
             ))}
             <Figure
@@ -54,18 +66,4 @@ export function UsageTotals({ filter, time: { before, beforeName } }: UsageTotal
       }
     </Loaded>
   );
-}
-
-interface Earlier {
-  readonly line: UsageLineObject | undefined;
-  readonly format: Measure['format'];
-  readonly beforeName: string;
-}
-
-function changeText(now: number, of: Measure['of'], { line, format, beforeName }: Earlier): string {
-  const before = line === undefined ? 0 : of(line);
-  if (line === undefined || before === 0) return `None in ${beforeName}`;
-  if (now === before) return `As in ${beforeName}`;
-  const sign = now > before ? '+' : '−';
-  return `${sign}${formatShare(Math.abs(now - before) / before)} against ${beforeName} (${format(line)})`;
 }

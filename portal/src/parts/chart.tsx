@@ -61,13 +61,14 @@ function datasetOf(
   kind: ChartProps['kind'],
 ): ChartDataset<'bar' | 'line', (number | null)[]> {
   const data = [...values];
-  // A line needs two points; a single one is drawn as a point.
-  const known = data.filter((value) => value !== null).length;
+  // A line breaks where nothing was measured. A value between two breaks is drawn as a point.
+  const isKnown = (index: number): boolean => typeof data[index] === 'number';
+  const radii = data.map((_, index) => (isKnown(index - 1) || isKnown(index + 1) ? 0 : 3));
   return kind === 'stacked'
     ? { type: 'bar', label: name, data, backgroundColor: colour, maxBarThickness: 34, stack: 'all' }
     : {
         ...({ type: 'line', label: name, data, borderColor: colour, backgroundColor: colour } as const),
-        ...{ borderWidth: 2, pointRadius: known > 2 ? 0 : 3, pointHitRadius: 12, spanGaps: true, tension: 0.2 },
+        ...{ borderWidth: 2, pointRadius: radii, pointHitRadius: 12, tension: 0.2 },
       };
 }
 
