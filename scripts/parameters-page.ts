@@ -167,7 +167,7 @@ ${featureTable()}
 
 - \`developer\` messages become \`system\` messages. Lists of text parts become strings.
 - \`image_url\` parts go only to models that take images, and only [from allowed
-  hosts](../concepts/failover.md#images-that-engines-fetch) if the operator lists them.
+  hosts](../concepts/privacy.md#images-that-engines-fetch) if the operator lists them.
 - If an engine accepts system messages only at the beginning, the leading ones are joined. Each later one becomes
   part of a user's turn, between \`<system-message>\` and \`</system-message>\`. For a model with a tokenizer, its chat
   template shows this; otherwise the table does.

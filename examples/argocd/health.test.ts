@@ -179,7 +179,7 @@ test('every kind has a script, and no script is for a kind that does not exist',
 });
 
 test('every reason of the page of conditions is in a state above', () => {
-  const [, page = ''] = read('docs', 'how-to', 'kubernetes.md').split('\n## Conditions\n');
+  const [, page = ''] = read('docs', 'reference', 'conditions.md').split('\n## Conditions\n');
   const rows = (page.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| `'));
   const reasons = new Set(rows.flatMap((row) => [...row.matchAll(/`([A-Z][A-Za-z]+)`/g)].map(([, reason]) => reason)));
   const known = new Set(

@@ -15,7 +15,7 @@ export type BudgetPeriod = (typeof budgetPeriods)[number];
 
 export const maxLabels = 16;
 
-/** A limit in tokens a minute (docs/how-to/accounts.md). */
+/** A limit in tokens a minute (docs/reference/limits.md). */
 const tokensPerMinute = {
   name: 'tokens_per_minute',
   kind: 'count',
@@ -26,7 +26,7 @@ const tokensPerMinute = {
   declared: { about: 'Tokens a minute, of prompts and answers together. Default: no limit.', example: 100_000 },
 } as const;
 
-/** A dry run of limits (docs/how-to/accounts.md). */
+/** A dry run of limits (docs/reference/limits.md). */
 const notEnforced = {
   name: 'not_enforced',
   kind: 'names',

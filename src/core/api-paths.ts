@@ -1,7 +1,7 @@
 import type { ModelKind } from './catalog.ts';
 import { chatSurfaces, type Surface } from './dialect.ts';
 
-/** The path of each surface. All take POST only (docs/reference/api.md §4). */
+/** The path of each surface. All take POST only (docs/reference/endpoints.md §4). */
 export const answerPaths: Readonly<Record<Surface, string>> = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
@@ -32,7 +32,7 @@ export const kindOfSurface: Readonly<Record<Surface, ModelKind>> = {
  */
 export const surfacesByKind = ['embeddings', 'rerank'] as const satisfies readonly Surface[];
 
-/** Paths that an operator may switch on (docs/reference/api.md §4.4). */
+/** Paths that an operator may switch on (docs/reference/endpoints.md §4.4). */
 export const furtherPaths = { key: '/v1/key', countTokens: '/v1/messages/count_tokens' } as const;
 
 /** The path of an entry of the list of models. Ids have slashes, which may be escaped. */

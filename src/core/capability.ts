@@ -60,7 +60,7 @@ export const continuationMarks = [
  */
 export type ContinuationMark = 'none' | (typeof continuationMarks)[number];
 
-/** Which reasoning controls an engine supports. docs/reference/api.md §4.1.1. */
+/** Which reasoning controls an engine supports. docs/reference/endpoints.md §4.1.1. */
 export interface ReasoningControl {
   /** Whether reasoning can be turned off. */
   readonly off: boolean;

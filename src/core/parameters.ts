@@ -18,7 +18,7 @@ interface ParameterRecord<Schema extends z.ZodType, Messages> {
   readonly default: DefaultOf<z.output<Schema>> | undefined;
   /**
    * What happens on a route that does not support the parameter. `refused`: the caller would notice, so the route
-   * cannot serve the request. `left out`: the route serves the request without it. docs/reference/api.md §4.1.
+   * cannot serve the request. `left out`: the route serves the request without it. docs/reference/endpoints.md §4.1.
    */
   readonly withoutIt: 'refused' | 'left out';
   readonly needs: Requirement;

@@ -103,7 +103,7 @@ export interface TraceForm {
   readonly sealed: boolean;
 }
 
-/** The reasoning that the caller asked for. Omitted: on, at the deepest setting (docs/reference/api.md §4.1.1). */
+/** The reasoning that the caller asked for. Omitted: on, at the deepest setting (docs/reference/endpoints.md §4.1.1). */
 export interface ReasoningAsk {
   readonly enabled: boolean;
   readonly effort?: ReasoningEffort;

@@ -1,7 +1,7 @@
 import { Gauge, Counter, type Registry } from 'prom-client';
 import type { ConnectionCounts } from '../core/port-bounds.ts';
 
-/** Adds the metrics of the portal: the connections that are open, and those that were refused (docs/how-to/portal.md). */
+/** Adds the metrics of the portal: the connections that are open, and those that were refused (docs/reference/limits.md). */
 export function addPortalMetrics(
   registry: Registry,
   {

@@ -18,7 +18,11 @@ export async function describeRoutes(server: FastifyInstance, version: string): 
   await server.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Weir admin API', version, description: 'Accounts, usage and models: docs/how-to/portal.md.' },
+      info: {
+        title: 'Weir admin API',
+        version,
+        description: 'Accounts, usage and models: docs/reference/admin-api.md.',
+      },
       components: {
         securitySchemes: {
           adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token, or that of a service account.' },

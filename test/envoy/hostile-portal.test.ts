@@ -16,7 +16,7 @@ const attackSeconds: Readonly<Record<PortalAttackName, number>> = {
   'lists of requests': 3,
   'wrong tokens': 4,
 };
-/** docs/how-to/portal.md, "What strangers may hold". */
+/** docs/reference/limits.md, "The portal". */
 const limits = { connectionsOfAddress: 500, streamsOfSession: 8, failedSignIns: 30 };
 /** Connections of the neighbours: a live page each, and what they read with; and those that read the metrics. */
 const otherConnections = 30;

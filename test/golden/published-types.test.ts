@@ -1,5 +1,5 @@
 /**
- * The tables of docs/reference/messages.md beside what is really done, and beside what the format's own library names: a version of it that
+ * The tables of docs/reference/messages-types.md beside what is really done, and beside what the format's own library names: a version of it that
  * brings a new block, tool, field or beta fails here until somebody has decided what becomes of that.
  */
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { fieldsOf, fileOf, literalsOf, type Row, rowsOf, typesOf, unionOf } from
 
 type Json = Readonly<Record<string, unknown>>;
 
-const page = fileOf('../../docs/reference/messages.md');
+const page = fileOf('../../docs/reference/messages-types.md');
 const library = fileOf('../../node_modules/@anthropic-ai/sdk/resources/beta/messages/messages.d.ts');
 const betaTypes = fileOf('../../node_modules/@anthropic-ai/sdk/resources/beta/beta.d.ts');
 

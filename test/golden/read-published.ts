@@ -14,7 +14,7 @@ export interface Row {
 
 /** A table of a page, by the heading above it. */
 export function rowsOf(page: string, heading: string): readonly Row[] {
-  const [, rest = ''] = page.split(`\n### ${heading}\n`);
+  const [, rest = ''] = page.split(new RegExp(`\n##+ ${heading}\n`));
   const [section = ''] = rest.split(/\n##/);
   return [...section.matchAll(/^\| (`.+?) \| ([a-z ]+) \| (.+) \|$/gm)].map(([, name = '', treatment = '', words = '']) => ({
     ...{ name: name.replaceAll('`', ''), treatment },

@@ -177,7 +177,7 @@ it('the help and the values of the chart say how long a whole answer may be sile
 });
 
 it('the page of the portal has every route of the admin API', () => {
-  const table = readPage('docs/how-to/portal.md').split('## The admin API')[1]?.split('\n## ')[0] ?? '';
+  const table = readPage('docs/reference/admin-api.md').split('\n## ')[0] ?? '';
   const routes = [...table.matchAll(/`((?:GET|POST|PATCH|DELETE) \/[\w/{}-]+)/g)].map(([, route = '']) => route);
   const declared = Object.keys(accessTable)
     .filter((route) => route !== 'GET /api/openapi.json')
@@ -209,8 +209,8 @@ it('conditions, reasons and events on pages are those of the source', () => {
   const section = (path: string, heading: string): string =>
     readPage(path).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
   const text = [
-    section('docs/how-to/kubernetes.md', 'Conditions'),
-    section('docs/how-to/kubernetes.md', 'Events'),
+    section('docs/reference/conditions.md', 'Conditions'),
+    section('docs/reference/conditions.md', 'Events'),
     readPage('docs/how-to/accounts-in-git.md'),
   ].join('\n');
   const names = [...text.matchAll(/`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`/g)].map(([, name = '']) => name);

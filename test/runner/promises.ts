@@ -20,7 +20,7 @@ export const promisesOfReadme: Readonly<Record<string, Files>> = {
   'The portal': [...envoy('portal'), 'test/portal/from-nothing.test.ts'],
 };
 
-/** By section of docs/reference/api.md. */
+/** By section of docs/reference/api.md and docs/reference/endpoints.md. */
 export const sectionsOfContract: Readonly<Record<string, Files>> = {
   '1': envoy('privacy', 'aliases', 'cancel'),
   '2.1': envoy('catalog-performance'),

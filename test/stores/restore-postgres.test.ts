@@ -17,7 +17,7 @@ const server = await forFile(startPostgres());
 
 /** The commands of the page that begin with a program of PostgreSQL's, as they stand there. */
 function documented(program: string): string {
-  const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'how-to', 'accounts.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'operate', 'backup.md'), 'utf8');
   const command = page.split('\n').find((line) => line.startsWith(`${program} `));
   if (command === undefined) throw new Error(`the page does not say how to use ${program}`);
   return command.replaceAll('postgres://USER@HOST', server.url.replace(/\/postgres$/, ''));

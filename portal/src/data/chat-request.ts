@@ -46,7 +46,7 @@ type ChatMessage =
   | { readonly role: 'assistant'; readonly content: string; readonly tool_calls: readonly SentCall[] | undefined }
   | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string };
 
-/** The body of a chat completion, as in docs/reference/api.md §4.1. */
+/** The body of a chat completion, as in docs/reference/endpoints.md §4.1. */
 export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly ChatMessage[];

@@ -3,21 +3,21 @@ import { ofCommandLine, programRefusals, type OperatorRefusalRow, type RefusalSt
 const workspaces = 'docs/how-to/accounts.md#accounts';
 const keys = 'docs/how-to/accounts.md#what-a-key-may-call-and-how-long';
 const credits = 'docs/how-to/accounts.md#credits-and-corrections';
-const reports = 'docs/how-to/accounts.md#rollups-and-single-requests';
+const reports = 'docs/how-to/usage.md#rollups-and-single-requests';
 const statements = 'docs/how-to/statements.md#months';
 const byTag = 'docs/how-to/tags.md#usage-by-tag';
-const postgres = 'docs/how-to/accounts.md#postgresql';
+const postgres = 'docs/operate/backup.md#postgresql';
 const roles = 'docs/how-to/portal.md#roles';
-const api = 'docs/how-to/portal.md#the-admin-api';
+const api = 'docs/reference/admin-api.md';
 const signIn = 'docs/how-to/portal.md#signing-in';
-const tokens = 'docs/how-to/portal.md#service-accounts';
+const tokens = 'docs/reference/admin-api.md#service-accounts';
 const identities = 'docs/how-to/identities.md#fields';
-const outage = 'docs/how-to/accounts.md#when-the-database-is-down';
-const copies = 'docs/how-to/accounts.md#sqlite';
+const outage = 'docs/concepts/durability.md#when-the-database-is-down';
+const copies = 'docs/operate/backup.md#sqlite';
 const logs = 'docs/how-to/install.md#the-log-level';
 const engines = 'docs/how-to/vllm.md#check-it';
 const vectors = 'docs/concepts/same-vectors.md#accept-new-vectors';
-const strangers = 'docs/how-to/portal.md#what-strangers-may-hold';
+const strangers = 'docs/reference/limits.md#the-portal';
 
 const workspaceList = '`weir workspace list` shows them all.';
 const newKey = '`weir key create` makes a new one.';
@@ -150,13 +150,13 @@ const ofReports = {
   cursor_malformed: [400, api, 'cursor: expected the next_cursor of the page before, with the same filters.', 'cursor'],
   requests_dropped: [
     400,
-    'docs/how-to/accounts.md#export',
+    'docs/how-to/usage.md#export',
     'Requests before {since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since {since} for those that are kept.',
   ],
   backup_of_postgres: [
     400,
     postgres,
-    'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/how-to/accounts.md, "Backup and restore").',
+    'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/operate/backup.md).',
   ],
   shrink_of_postgres: [400, postgres, 'PostgreSQL gives back the space of months that are dropped by itself.'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
@@ -171,9 +171,9 @@ const ofCommands = ofCommandLine({
     'docs/how-to/events.md#switch-it-on',
     'No service sends events: set WEIR_EVENTS_URL for the services, then repeat the command.',
   ],
-  times_reversed: ['docs/how-to/accounts.md#export', '--since must be before --until.'],
+  times_reversed: ['docs/how-to/usage.md#export', '--since must be before --until.'],
   file_exists: [copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
-  file_not_written: ['docs/how-to/accounts.md#export', '{file} (--out) could not be written: {reason}'],
+  file_not_written: ['docs/how-to/usage.md#export', '{file} (--out) could not be written: {reason}'],
   credit_unknown: [
     outage,
     'The database did not answer ({reason}), and it is not known whether the credit was added. Look at the balance with `weir workspace list` before you repeat the command.',

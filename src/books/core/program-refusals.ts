@@ -17,9 +17,9 @@ const settings = 'docs/how-to/install.md#settings';
 const manyCores = 'docs/how-to/install.md#many-cores';
 const oneEngine = 'docs/how-to/install.md#one-engine-of-your-own';
 const cluster = 'docs/how-to/kubernetes.md';
-const postgres = 'docs/how-to/accounts.md#postgresql';
-const outage = 'docs/how-to/accounts.md#when-the-database-is-down';
-const copies = 'docs/how-to/accounts.md#sqlite';
+const postgres = 'docs/operate/backup.md#postgresql';
+const outage = 'docs/concepts/durability.md#when-the-database-is-down';
+const copies = 'docs/operate/backup.md#sqlite';
 
 /** A row of a refusal that has no status, because no request of the admin API gets it. */
 type CommandRow = OperatorRefusalRow extends readonly [unknown, ...infer Others] ? Readonly<Others> : never;

@@ -4,7 +4,7 @@ import { periodEnd } from './budget-period.ts';
 import { isoOf } from './field-kinds.ts';
 import { shownFields } from './shown.ts';
 
-/** The answer to a key that asks about itself (docs/reference/api.md §4.4), with the names and forms of the admin API. */
+/** The answer to a key that asks about itself (docs/reference/endpoints.md §4.4), with the names and forms of the admin API. */
 export function shownCredential({ key, workspace, spent }: Credential, now: number) {
   const { budget } = key;
   const { budget: limits, ...fields } = shownFields(keyFields, key);

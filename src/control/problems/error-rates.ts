@@ -70,7 +70,7 @@ export function estimatedUsage({ object, model, estimated }: ErrorFigure): reado
       ...{ object, kind: 'usage-estimated' },
       problem:
         'The engine reports no usable counts of tokens, and the model has no tokenizer: bills, budgets and limits in tokens count estimates.',
-      action: 'Have the engine report usage, or give the Model a tokenizer: docs/how-to/accounts.md#the-bill',
+      action: 'Have the engine report usage, or give the Model a tokenizer: docs/concepts/billing.md#the-bill',
     },
   ];
 }

@@ -144,7 +144,7 @@ export const anyHeader: readonly KeyHeader[] = ['x-api-key', 'authorization'];
 
 /**
  * The models that the key of a catalog request may use. The key may be in the header of either surface. Undefined means
- * the whole catalog, which is public (docs/reference/api.md §4.2): without a valid key, and while keys cannot be looked
+ * the whole catalog, which is public (docs/reference/endpoints.md §4.2): without a valid key, and while keys cannot be looked
  * up.
  */
 export function listedModels(

@@ -8,7 +8,7 @@ import { checkDeclaredSize, createUploads, maxBodyBytes, type UploadLedger } fro
 const check = (length: string | undefined): void =>
   checkDeclaredSize({ header: (name) => (name === 'content-length' ? length : undefined) });
 
-it('a body of 32 MiB may be declared, one byte more may not (docs/reference/api.md §4.1.3)', () => {
+it('a body of 32 MiB may be declared, one byte more may not (docs/reference/endpoints.md §4.1.3)', () => {
   expect(maxBodyBytes).toBe(32 * 1024 * 1024);
   expect(() => check('33554432')).not.toThrow();
   expect(() => check('33554433')).toThrow(expect.objectContaining({ code: 'body_too_large' }) as Error);

@@ -6,7 +6,7 @@ import { bodyTooLarge, Failure } from '../../core/failure.ts';
 import { createBodyCharges, type UploadLimits } from './body-charges.ts';
 import { createReadAhead, type ReadTurn } from './read-ahead.ts';
 
-/** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */
+/** Largest request body, bytes: 32 MiB (docs/reference/endpoints.md §4.1.3). */
 export const maxBodyBytes = 33_554_432;
 
 /** The size that a request declares for its body. 0: it declares none. */

@@ -48,7 +48,7 @@ export interface StructuralDefect {
   readonly mayBeCallersFault: boolean;
 }
 
-/** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/api.md §4.1). */
+/** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/endpoints.md §4.1). */
 export interface StructureValidator {
   /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or it cannot be checked. */
   readonly validateWhole: (

@@ -28,7 +28,7 @@ import {
   writeError as writeResponsesError,
 } from './responses/write-response.ts';
 
-/** Chat completions: `POST /v1/chat/completions` (docs/reference/api.md §4.1). */
+/** Chat completions: `POST /v1/chat/completions` (docs/reference/endpoints.md §4.1). */
 const chat: Dialect = {
   surface: 'chat',
   idPrefixes: { request: 'chatcmpl-', toolCall: 'call_' },
@@ -39,7 +39,7 @@ const chat: Dialect = {
   writeError: writeChatError,
 };
 
-/** Messages: `POST /v1/messages` (docs/reference/api.md §4.3). */
+/** Messages: `POST /v1/messages` (docs/reference/endpoints.md §4.3). */
 const messages: Dialect = {
   surface: 'messages',
   idPrefixes: { request: 'msg_', toolCall: 'toolu_' },
@@ -62,7 +62,7 @@ const responses: Dialect = {
   writeError: writeResponsesError,
 };
 
-/** Embeddings: `POST /v1/embeddings`, while the catalog has an embedding model (docs/reference/api.md §4.6). Errors are those of chat. */
+/** Embeddings: `POST /v1/embeddings`, while the catalog has an embedding model (docs/reference/endpoints.md §4.6). Errors are those of chat. */
 const embeddings: Dialect = {
   surface: 'embeddings',
   idPrefixes: { request: 'embd-', toolCall: 'call_' },

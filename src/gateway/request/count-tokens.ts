@@ -11,7 +11,7 @@ import { requestIdHeaders } from './reply.ts';
 const anyHealth = { health: neverSeen, affinityOf: () => undefined, random: () => 0 };
 
 /**
- * Answers with the tokens of a prompt, as the first route of its model gets it (docs/reference/api.md §4.4). Throws the refusals that
+ * Answers with the tokens of a prompt, as the first route of its model gets it (docs/reference/endpoints.md §4.4). Throws the refusals that
  * a message with this prompt would get. No engine is called.
  */
 export async function answerCount(

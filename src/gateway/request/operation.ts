@@ -37,7 +37,7 @@ type Kind =
   | 'unserved'
   | 'unknown';
 
-/** The operation that a request names by its method and path (docs/reference/api.md §4). A query is ignored. */
+/** The operation that a request names by its method and path (docs/reference/endpoints.md §4). A query is ignored. */
 export interface Operation {
   readonly kind: Kind;
   /** The format of its answer, and of its error. */

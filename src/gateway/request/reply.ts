@@ -18,7 +18,7 @@ export function replyRefusal(exchange: Exchange, error: unknown, dialect: Dialec
 function replyFailure(exchange: Exchange, failure: Failure, dialect: Dialect): void {
   const { retryAfterSeconds, row, headers } = failure;
   const id = requestIdHeaders(dialect, exchange.head);
-  // The only error in plain text (docs/reference/api.md §4.1.3).
+  // The only error in plain text (docs/reference/endpoints.md §4.1.3).
   if (failure.code === 'body_too_large') {
     exchange.reply(413, [['content-type', 'text/plain'], ...id], failure.message);
     return;

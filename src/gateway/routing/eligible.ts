@@ -246,7 +246,7 @@ function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): R
 }
 
 /**
- * Returns the reasoning of a request on a route (docs/reference/api.md §4.1.1). A request that names no level or budget gets the
+ * Returns the reasoning of a request on a route (docs/reference/endpoints.md §4.1.1). A request that names no level or budget gets the
  * deepest level that the route provably honours. A level is limited to the levels of the route. A budget is passed on, or becomes a
  * level. Undefined: the model does not reason. `impossible`: reasoning must be off, and the route cannot turn it off.
  */

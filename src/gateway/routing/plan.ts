@@ -126,7 +126,7 @@ export interface ContextOptions {
 }
 
 /**
- * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3). Most requests
+ * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/endpoints.md §4.1.3). Most requests
  * pass by their size alone. The others are counted exactly. Without a tokenizer, or without its count, the engine decides. Returns what
  * `checkInputs` returns.
  */
@@ -150,7 +150,7 @@ export async function checkContext(
 }
 
 /**
- * The refusal of a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
+ * The refusal of a prompt that does not fit the model's window together with the output cap (docs/reference/endpoints.md §4.1.3).
  * Agents shorten their conversation when the message has one of a few known phrases, so this message has them (docs/how-to/clients.md).
  */
 export function contextOverflow({ contextLength }: Pick<Model, 'contextLength'>): Failure {

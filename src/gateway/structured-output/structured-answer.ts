@@ -121,7 +121,7 @@ interface Collecting {
 const fewTokens = 8;
 
 /**
- * Makes a watch for one answer. Undefined when the request asks for no structure (docs/reference/api.md §4.1: response_format,
+ * Makes a watch for one answer. Undefined when the request asks for no structure (docs/reference/endpoints.md §4.1: response_format,
  * tools).
  */
 export function watchStructure(

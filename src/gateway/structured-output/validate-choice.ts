@@ -61,7 +61,7 @@ export function validateChoice(
 
 /**
  * Whether a choice must have the structure that was asked for. A choice that was cut by the caller's own cap or stop sequence, that
- * was filtered, or that is a refusal is relayed as it is (docs/reference/api.md §4.1, §7.4): half an object was never promised to
+ * was filtered, or that is a refusal is relayed as it is (docs/reference/endpoints.md §4.1, docs/reference/api.md §7.4): half an object was never promised to
  * parse.
  */
 function isComplete(choice: CollectedChoice, { hasStops }: StructureWanted): boolean {

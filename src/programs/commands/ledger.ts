@@ -26,7 +26,7 @@ export function ledgerCommand(program: Command): void {
       if (damage !== undefined && damage.length > 0) {
         return {
           json: { ok: false, file: { ok: false, damage } },
-          text: `The database file is damaged; restore a backup (docs/how-to/accounts.md, "Backup and restore"):\n${damage.join('\n')}`,
+          text: `The database file is damaged; restore a backup (docs/operate/backup.md):\n${damage.join('\n')}`,
           exitCode: 1,
         };
       }
@@ -180,7 +180,7 @@ export function backupCommand(program: Command): void {
       const { rows } = await backUp(location, file);
       return {
         json: { rows, file },
-        text: `${file} holds the accounts and ${rows} rows of the ledger. How to restore it: docs/how-to/accounts.md, "Backup and restore".`,
+        text: `${file} holds the accounts and ${rows} rows of the ledger. How to restore it: docs/operate/backup.md.`,
       };
     },
   );

@@ -38,7 +38,7 @@ const wanted = `${oldestEnvoy.major}.${oldestEnvoy.minor}`;
 
 /**
  * Resolves to the path of a usable Envoy: `$ENVOY_PATH`, then `envoy` on PATH if it is new enough, then the one in the
- * user's cache folder, which is installed if it is missing (docs/concepts/architecture.md §7). Rejects with a message
+ * user's cache folder, which is installed if it is missing (docs/concepts/architecture.md §6). Rejects with a message
  * for the user: what was tried, why it failed, and what would help.
  */
 export async function findEnvoy(options: {

@@ -32,7 +32,7 @@ import manifest from '../../../package.json' with { type: 'json' };
 export function checkFile(file: string, log: PartLog): FileCheck {
   return startFileCheck(file, {
     onDamage: (findings) =>
-      log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/how-to/accounts.md)'),
+      log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/operate/backup.md)'),
     onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
   });
 }

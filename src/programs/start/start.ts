@@ -38,7 +38,7 @@ function report(line: string): void {
 }
 
 /**
- * `weir start`: everything on this machine with one command (docs/concepts/architecture.md §7). Resolves to the exit
+ * `weir start`: everything on this machine with one command (docs/concepts/architecture.md §6). Resolves to the exit
  * code when the operator has ended it, or when it could not start. By then, every process that it started has ended.
  * `engines`: what is looked for on this machine if it serves the demo.
  */

@@ -65,15 +65,14 @@ function refuseForeignWal(location: SqliteLocation, files: Files): void {
   const problem = findForeignWal(location.file, files);
   if (problem === undefined) return;
   const advice =
-    'Nothing was changed. Put the files that belong together back, or move the WAL away (docs/how-to/accounts.md, "Backup and restore")';
+    'Nothing was changed. Put the files that belong together back, or move the WAL away (docs/operate/backup.md)';
   throw new CannotOpen(location, new Error(`${problem}. ${advice}`), 'refused');
 }
 
 /** Adds advice to an error that reports damage. */
 function advised(cause: unknown): unknown {
   if (!(cause instanceof Error && isDamage(cause))) return cause;
-  const advice =
-    'Restore a backup, or save what can be read with SQLite\'s `.recover` (docs/how-to/accounts.md, "Backup and restore")';
+  const advice = "Restore a backup, or save what can be read with SQLite's `.recover` (docs/operate/backup.md)";
   return new Error(`${cause.message}. ${advice}`, { cause });
 }
 

@@ -4,7 +4,7 @@ import { extension, type Json, type ConfigObject, overwrite, typed } from './typ
 export const extprocFilter = 'weir.service';
 
 /**
- * Routes of the edge: the service answers the paths of the API (docs/reference/api.md §4), and Envoy itself answers 404 to everything
+ * Routes of the edge: the service answers the paths of the API (docs/reference/endpoints.md §4), and Envoy itself answers 404 to everything
  * else. Query strings do not matter.
  */
 export function edgeRoutes(

@@ -4,7 +4,7 @@ import { askOfLevel, reasoningLevel } from '../reasoning-level.ts';
 
 const budget = z.int().min(0).max(1_000_000_000);
 
-/** Every spelling of reasoning control that is accepted (docs/reference/api.md §4.1.1). */
+/** Every spelling of reasoning control that is accepted (docs/reference/endpoints.md §4.1.1). */
 export const reasoningFields = {
   reasoning_effort: reasoningLevel.nullish(),
   reasoning: z

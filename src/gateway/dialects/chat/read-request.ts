@@ -17,7 +17,7 @@ import { readTools } from './read-tools.ts';
 import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
 
 /**
- * Fields of other gateways that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other
+ * Fields of other gateways that are accepted, have no effect and are listed to the caller (docs/reference/endpoints.md §4.1). Other
  * unknown fields are not listed.
  */
 export const inertNames: ReadonlySet<string> = new Set([
@@ -41,7 +41,7 @@ export const inertNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads a parsed chat completions body (docs/reference/api.md §2.2, §4.1) into a request.
+ * Reads a parsed chat completions body (docs/reference/api.md §2.2, docs/reference/endpoints.md §4.1) into a request.
  * Throws `invalid_request` with the path of the first invalid field, `param_not_supported` for a field that needs something stored,
  * or `variant_not_supported`.
  */

@@ -8,7 +8,7 @@ import { reasoningFields } from './read-reasoning.ts';
 import { imageDetails, toolChoiceWords } from '../../../core/request.ts';
 
 /**
- * The chat completions request body (docs/reference/api.md §4.1). Unknown keys are dropped and never an error. Null means absent,
+ * The chat completions request body (docs/reference/endpoints.md §4.1). Unknown keys are dropped and never an error. Null means absent,
  * because official clients send it for absent fields. Ranges are those of the public wire format.
  */
 const textPart = z.object({ type: z.literal('text'), text: z.string() });

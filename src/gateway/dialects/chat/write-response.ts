@@ -52,7 +52,7 @@ export function createStreamWriter(
       case 'refusal-delta':
         return chunk(event.choice, `{"refusal":${JSON.stringify(event.text)}}`, writeDeltaLogprobs(event));
       case 'reasoning-delta': {
-        // Both fields have the same text: docs/reference/api.md §4.1.1.
+        // Both fields have the same text: docs/reference/endpoints.md §4.1.1.
         const text = JSON.stringify(event.text);
         return chunk(event.choice, `{"reasoning_content":${text},"reasoning":${text}}`);
       }

@@ -27,7 +27,7 @@ type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
 
 /**
  * Reads the reasoning that a body asks for. Returns undefined when it has no such field, which means the same as on the chat surface:
- * on, at the highest setting (docs/reference/api.md §4.1.1). Off precedes a budget, and a budget precedes an effort.
+ * on, at the highest setting (docs/reference/endpoints.md §4.1.1). Off precedes a budget, and a budget precedes an effort.
  */
 export function readReasoning({ thinking: asked, output_config: config }: ReasoningBody): ReasoningAsk | undefined {
   if (asked?.type === 'disabled') return { enabled: false };

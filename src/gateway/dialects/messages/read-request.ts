@@ -12,7 +12,7 @@ import { countBody, type MessagesBody, messagesBody } from './schema.ts';
 import { createSearchReader } from './search-blocks.ts';
 
 /**
- * Fields of this format that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other unknown
+ * Fields of this format that are accepted, have no effect and are listed to the caller (docs/reference/endpoints.md §4.1). Other unknown
  * fields are not listed.
  */
 const inertNames: ReadonlySet<string> = new Set([
@@ -29,7 +29,7 @@ const inertNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads a parsed messages body (docs/reference/api.md §4.3) into a request. `metadata` is dropped, since it holds an end user's id.
+ * Reads a parsed messages body (docs/reference/endpoints.md §4.3) into a request. `metadata` is dropped, since it holds an end user's id.
  * Throws `invalid_request` with the path of the first invalid field, `param_not_supported` for a field that needs something stored,
  * `variant_not_supported`, `web_search_name_reserved`, or
  * `web_search_unavailable` for search results without a `seal` that could open them.

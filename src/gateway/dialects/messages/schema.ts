@@ -155,7 +155,7 @@ const assistantBlocks = listOf(
 );
 
 /**
- * The messages request body (docs/reference/api.md §4.3). Unknown keys are dropped and never an error. Null means absent, as some
+ * The messages request body (docs/reference/endpoints.md §4.3). Unknown keys are dropped and never an error. Null means absent, as some
  * clients send it.
  */
 const message = z.discriminatedUnion('role', [

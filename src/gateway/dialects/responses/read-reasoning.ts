@@ -17,7 +17,7 @@ type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
 
 /**
  * Reads the reasoning that a body asks for. Returns undefined when it names no effort, which means the same as on the chat surface: on,
- * at the highest setting (docs/reference/api.md §4.1.1).
+ * at the highest setting (docs/reference/endpoints.md §4.1.1).
  */
 export function readReasoning({ reasoning }: ReasoningBody): ReasoningAsk | undefined {
   const effort = reasoning?.effort;

@@ -13,7 +13,7 @@ import { type ResponsesBody, responsesBody } from './schema.ts';
 import { createSearchItemReader } from './search-items.ts';
 
 /**
- * Fields that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other unknown fields are not
+ * Fields that are accepted, have no effect and are listed to the caller (docs/reference/endpoints.md §4.1). Other unknown fields are not
  * listed. `inertValues` has those that are listed only with a value that asks for something.
  */
 const inertNames: ReadonlySet<string> = new Set([
