@@ -30,7 +30,7 @@ export function readChartValues(text = readFileSync(join(chartFolder, 'values.ya
 
   function read(map: YAMLMap, above: readonly string[]): readonly ChartValue[] {
     return map.items.map(({ key, value }) => {
-      if (!isScalar(key)) throw new Error('values.yaml: a key is no text');
+      if (!isScalar(key)) throw new Error('values.yaml: a key is not a text');
       const path = [...above, String(key.value)];
       const comment = commentAbove(key.range?.[0] ?? 0);
       const description = comment.filter((line) => !line.startsWith('@schema')).join(' ');

@@ -159,7 +159,7 @@ function drawParts(recording: FailoverRecording, moments: Moments): string {
     ]),
     box({ x: 604, wide: 226, name: 'Engine B', moments }, [
       { fromMs: 0, untilMs: killedAtMs, text: 'idle', colour: colours.quiet },
-      { ...gone, text: 'reads what was delivered', colour: colours.quiet },
+      { ...gone, text: 'reads the delivered part', colour: colours.quiet },
       { fromMs: resumedAtMs, text: 'continues at the next word', colour: colours.b },
     ]),
   ].join('\n');
@@ -211,7 +211,7 @@ export function failoverPicture(recording = readRecording()): string {
   const moments = createMoments(totalMs);
   const { left, top, width: wide, height: tall } = terminal;
   const drawn = [
-    write("An engine dies in the middle of an answer. The caller's stream goes on.", {
+    write("An engine dies in the middle of an answer. The caller's stream continues.", {
       x: 30,
       y: 38,
       size: 17,

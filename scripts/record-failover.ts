@@ -58,7 +58,7 @@ async function partialAnswerSentTo(engine: SpawnedEngine): Promise<string> {
   const recorded: unknown = await (await fetch(`http://127.0.0.1:${engine.port}/control/requests`)).json();
   const [only, ...more] = recordedRequests.parse(recorded);
   const last = only?.body.messages.at(-1);
-  if (last?.role !== 'assistant' || more.length > 0) throw new Error('engine B was not asked once to go on');
+  if (last?.role !== 'assistant' || more.length > 0) throw new Error('engine B got no request to continue, or several');
   return last.content;
 }
 
@@ -69,7 +69,7 @@ function piecesIn(text: string, pieces: FailoverRecording['pieces']): number {
     length += piece.text.length;
     return length === text.length;
   });
-  if (count === -1) throw new Error('engine B was asked to go on within a piece of the answer');
+  if (count === -1) throw new Error('engine B got a request to continue within a piece of the answer');
   return count + 1;
 }
 

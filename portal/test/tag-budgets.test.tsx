@@ -63,7 +63,7 @@ test('an owner sets one for a new tag, changes one, and removes one', async () =
 });
 
 test('an error about the tag describes its field', async () => {
-  const { reader } = showBudgets({ onSet: refusal(400, '"team" is no tag: expected name=value', 'tag') });
+  const { reader } = showBudgets({ onSet: refusal(400, '"team" is not a tag: expected name=value', 'tag') });
   await reader.click(await screen.findByRole('button', { name: 'Set budget of a tag' }));
   await reader.type(screen.getByLabelText('Tag'), 'team');
   await reader.type(screen.getByLabelText('Budget (USD)'), '5');

@@ -78,7 +78,7 @@ test('limits that only count are sent by their names, and null enforces all', as
 });
 
 test('a line that is no limit is refused by the server, beside the field', async () => {
-  const message = '"team" is no tag: expected name=value';
+  const message = '"team" is not a tag: expected name=value';
   const { reader, sent } = showWorkspaces(workspace, refusal(400, message, 'tag_tokens_per_minute'));
   await open(reader);
   await reader.type(field('Tokens a minute of tags'), 'team');

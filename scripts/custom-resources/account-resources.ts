@@ -28,7 +28,7 @@ const apiKeyConditions: Meanings<typeof apiKeyConditionTypes> = {
 
 const creditConditions: Meanings<typeof creditConditionTypes> = {
   Accepted:
-    'The object is valid, and says what was booked for it. False with the reason BookedOtherwise: a Credit of this name was booked before with other values. It changed no money.',
+    'The object is valid, and matches its booking. False with the reason BookedOtherwise: an earlier Credit of this name was booked with other values. No money changed.',
   Booked: 'The ledger has the credit, once.',
 };
 
@@ -67,7 +67,7 @@ const apiKey: CustomResource = {
   plural: 'apikeys',
   singular: 'apikey',
   shortNames: ['ak'],
-  description: 'A credential of a Workspace, with its limits. The text of the key is in a Secret and nowhere else.',
+  description: 'A credential of a Workspace, with its limits. Only a Secret contains the key’s text.',
   spec: apiKeySpec,
   status: apiKeyStatus,
   conditions: apiKeyConditions,
@@ -104,10 +104,10 @@ const credit: CustomResource = {
     column('USD', '.spec.usd', 'Amount of the credit in USD.'),
     condition('Booked', 'Whether the ledger has it.'),
     column('Id', '.status.id', 'Id in the ledger.'),
-    column('Note', '.spec.note', 'What it is for.'),
-    condition('Accepted', 'Whether the object says what was booked.', 1),
+    column('Note', '.spec.note', 'Its purpose.'),
+    condition('Accepted', 'Whether the object matches its booking.', 1),
     messageOf('Booked', 'Problem', 'Why it is not booked.'),
-    messageOf('Accepted', 'Difference', 'How it differs from what was booked.'),
+    messageOf('Accepted', 'Difference', 'How it differs from its booking.'),
     age,
   ],
   selectable: ['.spec.workspace'],

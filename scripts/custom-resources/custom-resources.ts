@@ -30,7 +30,7 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
   Accepted: 'The object is valid and no other object has its id. A fault in one route costs that route alone.',
   Servable: 'A route can take a request now, in every replica.',
   SameVectors:
-    'Only of embedding models: all endpoints of all routes make the vectors of the reference (docs/concepts/same-vectors.md). An endpoint that does not gets no requests; the message has its cosine and what usually explains it.',
+    'Only of embedding models: all endpoints of all routes return the reference vectors (docs/concepts/same-vectors.md). Any other endpoint gets no requests; the message contains its cosine and the usual cause.',
   Priced: 'It is charged the prices of its spec.',
   Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
   Retiring: 'It leaves; the message says when and why.',
@@ -64,7 +64,7 @@ const backend: CustomResource = {
     condition('Programmed', 'Whether every Envoy has this version.'),
     condition('Accepted', 'Whether the object makes sense.', 1),
     column('TLS', '.spec.tls.mode', 'How the connection is secured.', { priority: 1 }),
-    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Accepted', 'Problem', 'The object’s problem.'),
     messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
     age,
   ],
@@ -92,7 +92,7 @@ const model: CustomResource = {
     condition('Servable', 'Whether a request can be served.', 1),
     // A text, because `kubectl` shows a date as the time since then, which means nothing for a future date.
     column('Retires', '.status.retireAt', 'When it leaves.', { priority: 1 }),
-    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Accepted', 'Problem', 'The object’s problem.'),
     messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
     age,
   ],
@@ -198,8 +198,8 @@ function objectSchema({ description, spec, status }: CustomResource): OpenApiSch
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: { ...openApiSchema(spec), description: 'What its author wants.' },
-      status: { ...openApiSchema(status), description: 'What Weir says of it. Only the elected leader writes it.' },
+      spec: { ...openApiSchema(spec), description: 'The desired state.' },
+      status: { ...openApiSchema(status), description: 'The observed state. Only the elected leader writes it.' },
     },
   };
 }

@@ -46,4 +46,4 @@ export function condition(type: string, description: string, priority?: 1): Prin
 export const messageOf = (type: string, name: string, description: string): PrinterColumn =>
   column(name, `.status.conditions[?(@.type=="${type}")].message`, description, { priority: 1 });
 
-export const age = column('Age', '.metadata.creationTimestamp', 'Time since the object was made.', { type: 'date' });
+export const age = column('Age', '.metadata.creationTimestamp', 'Time since the object’s creation.', { type: 'date' });

@@ -92,7 +92,7 @@ export const alerts: readonly Alert[] = [
     name: 'WeirLedgerAway',
     expr: 'max by (namespace) (weir_ledger_database{state="away"}) == 1',
     ...{ for: '1m', severity: 'page' },
-    summary: 'The database of the ledger does not answer; bills wait in the journal.',
+    summary: 'The ledger database does not answer; bills wait in the journal.',
   },
   {
     name: 'WeirJournalFilling',
@@ -120,7 +120,7 @@ export const alerts: readonly Alert[] = [
     expr: 'max by (namespace) (increase(weir_ledger_upkeep_failures_total[1h])) > THRESHOLD',
     threshold: 5,
     ...{ for: '0s', severity: 'ticket' },
-    summary: 'Old requests are not dropped: the upkeep of the ledger fails again and again.',
+    summary: 'Weir does not drop old requests: ledger maintenance fails repeatedly.',
   },
   {
     name: 'WeirLimitsNotShared',
@@ -146,7 +146,7 @@ export const alerts: readonly Alert[] = [
     expr: 'max by (namespace) (weir_xds_unanswered_seconds) > THRESHOLD or max by (namespace) (increase(weir_xds_refusals_total[10m])) > 0',
     threshold: 30,
     ...{ for: '1m', severity: 'ticket' },
-    summary: 'Envoy refuses endpoints, or does not answer when it is told of them.',
+    summary: 'Envoy refuses endpoints, or does not acknowledge them.',
   },
   {
     name: 'WeirCertificateExpires',
@@ -168,7 +168,7 @@ export const alerts: readonly Alert[] = [
     expr: `min by (namespace, instance) (weir_data_disk_free_bytes / weir_data_disk_size_bytes) < THRESHOLD`,
     threshold: thresholds.diskLeft.begin,
     ...{ for: '5m', severity: 'ticket' },
-    summary: 'The disk of the data folder of {{ $labels.instance }} has {{ $value | humanizePercentage }} left.',
+    summary: 'The data folder’s disk of {{ $labels.instance }} has {{ $value | humanizePercentage }} left.',
   },
   {
     name: 'WeirFilesFilling',
@@ -202,7 +202,7 @@ export const alerts: readonly Alert[] = [
     expr: 'min by (namespace, workspace) (weir_workspace_available_usd{workspace!=""} / (weir_workspace_spend_usd_per_day{workspace!=""} > 0)) < THRESHOLD',
     threshold: 2,
     ...{ for: '15m', severity: 'ticket' },
-    summary: 'What {{ $labels.workspace }} has left ends in {{ $value | humanize }} days, if it goes on like this.',
+    summary: 'At the current rate, {{ $labels.workspace }} uses up its balance in {{ $value | humanize }} days.',
   },
   {
     name: 'WeirEngineCountsWrong',

@@ -6,7 +6,7 @@ const usage = 'gen_ai_client_inference_usage';
 const overview: Dashboard = {
   uid: 'weir-overview',
   title: 'Weir: overview',
-  description: 'Is it well? Requests, failures, what the service adds, and the parts it stands on.',
+  description: 'Service health: requests, failures, added latency, and dependencies.',
   variables: [],
   rows: [
     {
@@ -16,7 +16,7 @@ const overview: Dashboard = {
           unit: 'reqps',
           queries: [{ expr: `sum by (outcome) (${rate(of('weir_requests_total'))})`, legend: '{{outcome}}' }],
         }),
-        lines('Failed share by model', 'Of dispatched requests, those that the service or its engines failed.', {
+        lines('Failed share by model', 'Share of dispatched requests that the service or its engines failed.', {
           unit: 'percentunit',
           queries: [
             {
@@ -25,7 +25,7 @@ const overview: Dashboard = {
             },
           ],
         }),
-        lines('Refused by code', 'What callers were told before anything was dispatched.', {
+        lines('Refused by code', 'Error codes that callers got before dispatch.', {
           unit: 'reqps',
           queries: [
             { expr: `sum by (code) (${rate(of('weir_requests_total', 'outcome="refused"'))})`, legend: '{{code}}' },
@@ -35,7 +35,7 @@ const overview: Dashboard = {
           unit: 'reqps',
           queries: [{ expr: `sum by (limit) (${rate(of('weir_limit_refusals_total'))})`, legend: '{{limit}}' }],
         }),
-        stat('In flight', 'Requests under way, settlement included.', {
+        stat('In flight', 'In-flight requests, settlement included.', {
           unit: 'short',
           queries: [{ expr: `sum(${of('weir_requests_in_flight')})`, legend: 'requests' }],
         }),
@@ -58,7 +58,7 @@ const overview: Dashboard = {
             { expr: quantile(0.95, of(`${genAi}_time_to_first_token_seconds_bucket`)), legend: '19 in 20' },
           ],
         }),
-        lines('Added latency', 'What the service itself adds: before an engine is called, and after its last word.', {
+        lines('Added latency', 'Latency of the service itself: before it calls an engine, and after the last word.', {
           unit: 's',
           queries: [
             { expr: quantile(0.5, of('weir_added_latency_seconds_bucket'), 'phase'), legend: 'half, {{phase}}' },
@@ -91,7 +91,7 @@ const overview: Dashboard = {
     {
       title: 'Failover',
       panels: [
-        lines('Failovers', 'Requests for which another attempt took over, by what came of it.', {
+        lines('Failovers', 'Requests for which another attempt took over, by result.', {
           unit: 'reqps',
           queries: [
             {
@@ -100,7 +100,7 @@ const overview: Dashboard = {
             },
           ],
         }),
-        lines('Hedges', 'Second attempts beside silent first ones, and those that were first.', {
+        lines('Hedges', 'Second attempts while the first one is silent, and the winning ones.', {
           unit: 'reqps',
           queries: [
             {
@@ -123,7 +123,7 @@ const overview: Dashboard = {
       ],
     },
     {
-      title: 'What it stands on',
+      title: 'Dependencies',
       panels: [
         lines('Ledger: time of a commit', 'From the hand-over of rows until they are durable.', {
           unit: 's',
@@ -134,7 +134,7 @@ const overview: Dashboard = {
             },
           ],
         }),
-        lines('Journal', 'Bills that wait while the database is down, as a share of what fits.', {
+        lines('Journal', 'Bills that wait while the database is down, as a share of the maximum.', {
           unit: 'percentunit',
           queries: [
             { expr: `max(${of('weir_journal_bytes')} / ${of('weir_journal_limit_bytes')})`, legend: 'fullest replica' },
@@ -177,11 +177,11 @@ const byModel = 'gen_ai_request_model=~"$model"';
 const model: Dashboard = {
   uid: 'weir-model',
   title: 'Weir: one model',
-  description: 'What callers of a model get, and which of its routes give it.',
+  description: 'Results by model, and the routes that serve it.',
   variables: [{ label: 'model', metric: 'weir_model_listed' }],
   rows: [
     {
-      title: 'What callers get',
+      title: 'Results for callers',
       panels: [
         lines('Requests by outcome', 'Of this model.', {
           unit: 'reqps',
@@ -229,7 +229,7 @@ const model: Dashboard = {
     {
       title: 'Its routes',
       panels: [
-        lines('Calls by backend', 'And why they were made.', {
+        lines('Calls by backend', 'By reason.', {
           unit: 'reqps',
           queries: [
             {
@@ -267,7 +267,7 @@ const backend: Dashboard = {
     {
       title: 'The backend',
       panels: [
-        lines('Endpoints', 'By state, as the replica sees it that sees the fewest.', {
+        lines('Endpoints', 'By state, in the replica with the smallest number.', {
           unit: 'short',
           queries: [{ expr: `min by (state) (${of('weir_endpoints', 'backend=~"$backend"')})`, legend: '{{state}}' }],
         }),
@@ -298,7 +298,7 @@ const backend: Dashboard = {
             },
           ],
         }),
-        lines('Calls under way', 'As Envoy counts them; its clusters are named after the backend.', {
+        lines('In-flight calls', 'As Envoy counts them; its clusters are named after the backend.', {
           unit: 'short',
           queries: [
             {
@@ -315,13 +315,13 @@ const backend: Dashboard = {
 const money: Dashboard = {
   uid: 'weir-money',
   title: 'Weir: money',
-  description: 'What requests were billed. Who paid is in the ledger (`weir usage`), not in metrics.',
+  description: 'Cost of requests. The ledger (`weir usage`) shows who paid, metrics do not.',
   variables: [],
   rows: [
     {
       title: 'Billed',
       panels: [
-        lines('USD an hour by model', 'At the rate of the last minutes.', {
+        lines('USD an hour by model', 'At the recent rate.', {
           unit: 'currencyUSD',
           queries: [{ expr: `sum by (model) (${rate(of('weir_cost_usd_total'))}) * 3600`, legend: '{{model}}' }],
         }),

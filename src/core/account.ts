@@ -52,11 +52,11 @@ export const workspaceFields = {
     kind: 'count',
     default: defaultLimits.maxInFlight,
     action: 'workspace.limits',
-    about: 'Requests it may have under way at once.',
+    about: 'Maximum number of in-flight requests.',
     example: 256,
     option: 'requests it may have in flight at once',
     declared: {
-      about: `Requests that it may have under way at once. Default ${defaultLimits.maxInFlight}.`,
+      about: `Maximum number of in-flight requests. Default ${defaultLimits.maxInFlight}.`,
       example: 256,
     },
   },
@@ -105,8 +105,7 @@ export const workspaceFields = {
     kind: 'tag-counts',
     optional: true,
     action: 'workspace.limits',
-    about:
-      'Tokens a minute of the requests with a tag, by tag; null: no limit. All that are given replace all that there are.',
+    about: 'Tokens a minute of the requests with a tag, by tag; null: no limit. The new list replaces the old one.',
     option: 'tokens a minute of the requests with a tag, such as team=search:60000; several with commas replace all',
     declared: {
       about: `Tokens a minute of the requests with a tag, by tag, at most ${listBounds.maxTagLimits}. Default: no limit.`,

@@ -17,9 +17,9 @@ export interface CauseRow {
 
 /** The persons who can end a cause. `nobody`: the cause ends without an action, or is not a fault. */
 export const actors = {
-  gateway: 'the operator of the gateway',
-  engine: 'the operator of the engine',
-  account: 'the owner of the provider’s account',
+  gateway: 'the gateway operator',
+  engine: 'the engine operator',
+  account: 'the provider account’s owner',
   nobody: 'nobody',
 } as const;
 
@@ -32,9 +32,9 @@ const unreachable = {
     who: 'engine',
   },
   'no-such-host': {
-    says: 'has a host name that cannot be looked up',
+    says: 'has a host name that DNS cannot resolve',
     words: 'has a host name without address',
-    action: 'Correct the host in spec.endpoint, or the DNS of the gateway',
+    action: 'Correct the host in spec.endpoint, or the gateway’s DNS',
     reason: 'NoSuchHost',
     who: 'gateway',
   },
@@ -76,7 +76,7 @@ const withoutTls = {
   'certificate-expired': {
     says: 'has an expired certificate, or one that is not valid yet',
     words: 'has an expired certificate',
-    action: 'Renew the certificate of the engine',
+    action: 'Renew the engine’s certificate',
     reason: 'CertificateExpired',
     who: 'engine',
   },
@@ -104,12 +104,12 @@ const withoutTls = {
   'no-tls': {
     says: 'speaks plain HTTP where TLS is expected',
     words: 'speaks plain HTTP, not TLS',
-    action: 'Use http:// in spec.endpoint, or the port of the engine that speaks TLS',
+    action: 'Use http:// in spec.endpoint, or the engine’s TLS port',
     reason: 'NoTls',
     who: 'gateway',
   },
   'tls-expected': {
-    says: 'expects TLS where plain HTTP is spoken',
+    says: 'expects TLS, but gets plain HTTP',
     words: 'expects TLS, not plain HTTP',
     action: 'Use https:// in spec.endpoint',
     reason: 'TlsExpected',
@@ -128,7 +128,7 @@ const refusing = {
   'credential-refused': {
     says: 'refuses the credential',
     words: 'refuses its key',
-    action: 'Correct the key in the Secret of the Backend',
+    action: 'Correct the key in the Backend’s Secret',
     reason: 'CredentialRefused',
     who: 'gateway',
   },
@@ -157,7 +157,7 @@ const refusing = {
     who: 'gateway',
   },
   'not-an-api': {
-    says: 'answers with a page in place of an API',
+    says: 'answers with a page instead of an API',
     words: 'answers with a web page',
     action: 'Correct the address: a proxy, a login page or another program answers',
     reason: 'NotAnApi',
@@ -166,14 +166,14 @@ const refusing = {
   'refuses-parameter': {
     says: 'refuses a parameter that the gateway sends',
     words: 'refuses a parameter',
-    action: 'Correct spec.engine, or the capabilities of the route',
+    action: 'Correct spec.engine, or the route’s capabilities',
     reason: 'ParameterRefused',
     who: 'gateway',
   },
   'no-tool-parser': {
     says: 'has no tool parser, or does not choose tools by itself',
     words: 'has no tool parser',
-    action: 'Start the engine with a tool parser, or take tools from the capabilities of the route',
+    action: 'Start the engine with a tool parser, or remove tools from the route’s capabilities',
     reason: 'NoToolParser',
     who: 'engine',
   },
@@ -193,7 +193,7 @@ const refusing = {
   'too-many-inputs': {
     says: 'takes fewer inputs in a call than it gets',
     words: 'takes fewer inputs in a call',
-    action: 'Set embedding.maxInputs of the Model, or raise the limit of the engine',
+    action: 'Set embedding.maxInputs of the Model, or raise the engine’s limit',
     reason: 'TooManyInputs',
     who: 'gateway',
   },
@@ -257,19 +257,19 @@ const busy = {
 const broken = {
   'server-error': {
     says: 'reports an internal error',
-    action: 'Look in the log of the engine',
+    action: 'Read the engine’s log',
     reason: 'ServerError',
     who: 'engine',
   },
   'breaks-off': {
     says: 'breaks off its answers',
-    action: 'Look in the log of the engine, and at the time limits of proxies before it',
+    action: 'Read the engine’s log, and check the timeouts of proxies in front of it',
     reason: 'BreaksOff',
     who: 'engine',
   },
   silent: {
     says: 'falls silent',
-    action: 'Look in the log of the engine; if it only needs longer, raise the limits of silence',
+    action: 'Read the engine’s log; if it only needs longer, raise the silence limits',
     reason: 'Silent',
     who: 'engine',
   },
@@ -281,7 +281,7 @@ const broken = {
     who: 'gateway',
   },
   'wrong-structure': {
-    says: 'does not keep to the structure that was asked for',
+    says: 'does not follow the requested structure',
     words: 'breaks the structure asked for',
     action: 'Check that the engine supports structured output and tool choice',
     reason: 'WrongStructure',
@@ -290,7 +290,7 @@ const broken = {
   'cannot-continue': {
     says: 'does not continue answers where they broke off',
     words: 'does not continue broken answers',
-    action: 'Nothing: the answer was asked for elsewhere',
+    action: 'Nothing: another endpoint got the request',
     reason: 'CannotContinue',
     who: 'nobody',
   },

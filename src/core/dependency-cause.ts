@@ -37,7 +37,7 @@ const row = (says: string, action: string, words = says): DependencyRow => ({ sa
 /** Causes by which there is no connection. */
 const unreachable = {
   'connection-refused': asEngine('connection-refused', 'Start it, or correct host and port in SETTING'),
-  'no-such-host': asEngine('no-such-host', 'Correct the host in SETTING, or the DNS of the gateway'),
+  'no-such-host': asEngine('no-such-host', 'Correct the host in SETTING, or the gateway’s DNS'),
   'connect-timeout': asEngine('connect-timeout', 'Check the address in SETTING, and firewalls on the way'),
   'no-route': asEngine('no-route', 'Check the address in SETTING, and the network on the way'),
   'connect-failed': asEngine('connect-failed', 'Check host, port and TLS in SETTING'),
@@ -78,7 +78,7 @@ const refusing = {
   redirects: asEngine('redirects', 'Put the address to which it redirects in SETTING'),
   'not-an-api': asEngine('not-an-api', 'Correct SETTING: a proxy, a login page or another program answers'),
   'other-issuer': row(
-    'is another issuer than the one that is set',
+    'has another issuer than its setting names',
     'Put its own issuer in SETTING, as it writes it',
     'is another issuer than set',
   ),

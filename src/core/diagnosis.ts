@@ -2,7 +2,7 @@
 import * as z from 'zod';
 
 const check = z.object({
-  check: z.string().meta({ description: 'What was checked, and for which model.' }),
+  check: z.string().meta({ description: 'The check, and its model.' }),
   /** `bad`: it contradicts the manifest, or no request can succeed. `unclear`: the engine does not tell. */
   found: z.enum(['good', 'bad', 'unclear']),
   note: z.string(),

@@ -122,7 +122,7 @@ const table = {
     name: 'tags',
     ...packed,
     optional: true,
-    about: 'The tags of the request (`x-weir-tags`), with commas.',
+    about: 'The request’s tags (`x-weir-tags`), separated by commas.',
     example: 'app=crawler,team=search',
   },
   /** The fault of the last failed attempt, if the request failed. `faultName` writes it. */
@@ -130,8 +130,7 @@ const table = {
     name: 'fault',
     ...packed,
     optional: true,
-    about:
-      'What the last failed attempt met, if the request failed: the kind of the fault, and the HTTP status if there was one.',
+    about: 'The last failed attempt’s fault, if the request failed: its kind, and its HTTP status if it has one.',
     example: 'status 503',
   },
   /** The error of the caller, if the request failed. `failureName` writes it, `src/telemetry/core/ledger-story.ts` reads it. */
@@ -140,7 +139,7 @@ const table = {
     ...packed,
     optional: true,
     about:
-      'The code of the error that the caller got, if the request failed; then why no route answered (`-`: not known), and the parts of the request that the error is about.',
+      'The error code that the caller got, if the request failed; then the reason why no route answered (`-`: unknown), and the request fields that the error names.',
     example: 'invalid_request bad-request',
   },
   /** The attempts of a request that failed. `src/telemetry/core/attempt-log.ts` writes and reads it. */
@@ -149,7 +148,7 @@ const table = {
     ...packed,
     optional: true,
     about:
-      'The attempts of a request that failed, in the form of the ledger; null for members. `weir explain` and the story of the request show them.',
+      'The attempts of a failed request, in the ledger’s format; null for members. `weir explain` and the request’s story show them.',
     example: '001 vllm-a 10.0.3.7:8000 2 - 15 status/500/other',
   },
 } as const satisfies Readonly<Record<string, FieldSpec>> & Readonly<Record<`usage.${keyof Usage}`, FieldSpec>>;

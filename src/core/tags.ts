@@ -16,7 +16,7 @@ const nameForm = /^[a-z][a-z0-9_-]{0,31}$/;
 const valueForm = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
 
 export const tagForm =
-  'name=value: the name of 1 to 32 lowercase letters, digits, "_" and "-" from a letter on, the value of 1 to 64 letters, digits and "._:/@-" from a letter or digit on';
+  'name=value: the name has 1 to 32 lowercase letters, digits, "_" and "-", starting with a letter; the value has 1 to 64 letters, digits and "._:/@-", starting with a letter or digit';
 
 /** Reads one tag; undefined if its form is wrong. */
 export function tagOf(text: string): Tag | undefined {
@@ -39,7 +39,7 @@ export function tagCountsProblem(counts: Readonly<Record<string, number>>): stri
   const { maxTagLimits } = listBounds;
   if (tags.length > maxTagLimits) return `expected at most ${maxTagLimits} tags`;
   const malformed = tags.find((tag) => tagOf(tag) === undefined);
-  return malformed === undefined ? undefined : `${JSON.stringify(malformed)} is no tag: expected ${tagForm}`;
+  return malformed === undefined ? undefined : `${JSON.stringify(malformed)} is not a tag: expected ${tagForm}`;
 }
 
 /** Numbers by tags, as objects and the admin API take them. */

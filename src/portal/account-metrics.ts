@@ -35,7 +35,7 @@ export function addAccountMetrics(
     });
   ofWorkspaces(
     'weir_workspace_balance_usd',
-    'Balance of an active workspace. workspace="": the sum of those that spend less than the ones with a name.',
+    'Balance of an active workspace. workspace="": the sum of all workspaces that spend less than the named ones.',
     ({ balance }) => balance,
   );
   ofWorkspaces(
@@ -45,7 +45,7 @@ export function addAccountMetrics(
   );
   ofWorkspaces(
     'weir_workspace_spend_usd_per_day',
-    'What an active workspace spent in a day, on average over seven days.',
+    'Daily spend of an active workspace, averaged over seven days.',
     ({ spentPerDay }) => spentPerDay,
   );
   new Gauge({

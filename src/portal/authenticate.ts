@@ -115,7 +115,7 @@ export function failedSignIn(portal: Portal, request: FastifyRequest, refused: R
   const blockedFor = portal.failedSignIns.blockedFor(request.ip);
   portal.failedSignIns.failed(request.ip);
   if (blockedFor === undefined) return refused;
-  portal.log.warn({ address: request.ip }, 'too many sign-ins have failed from this address');
+  portal.log.warn({ address: request.ip }, 'address blocked: too many failed sign-ins');
   return refusal('sign_ins_blocked', {}, { retryAfterSeconds: blockedFor });
 }
 

@@ -106,9 +106,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const cancel = every(clock, everyMs, async () => {
     stopUnlessRead();
     if (events.readers() === 0) return;
-    await look().catch((error: unknown) =>
-      log.warn({ error: messageOf(error) }, 'the events of the portal could not be read'),
-    );
+    await look().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'reading portal events failed'));
   });
 
   return {

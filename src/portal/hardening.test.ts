@@ -191,7 +191,9 @@ describe('connections', () => {
     };
     const held = Array.from({ length: 500 }, () => dial(port));
     for (const socket of held) socket.write(endless('203.0.113.9'));
-    await expect.poll(() => asked('203.0.113.9')).toMatch(/^HTTP\/1\.1 429 [^]*Too many requests of this address/);
+    await expect
+      .poll(() => asked('203.0.113.9'))
+      .toMatch(/^HTTP\/1\.1 429 [^]*Too many in-flight requests of this address/);
     expect(await asked('203.0.113.10')).toMatch(/^HTTP\/1\.1 200 /);
     // A body that goes on after the refusal keeps no connection.
     const surplus = dial(port).resume();

@@ -159,7 +159,7 @@ describe('sign-in with OpenID Connect', () => {
     const { visit, logged } = await begin();
     expect(await visit.signIn('eve')).toBe('/?sign_in=no-workspace');
     expect((await visit.get('/api/v1/session')).statusCode).toBe(401);
-    expect(logged).toMatchObject([{ name: 'eve', message: 'a person without a workspace tried to sign in' }]);
+    expect(logged).toMatchObject([{ name: 'eve', message: 'sign-in refused: no workspace' }]);
   });
 
   it('takes what groups gave before from a person whom it refuses now, in every browser', async () => {

@@ -49,7 +49,7 @@ export async function createKeyOverrides({ store, services, clock, log, kept }: 
     try {
       await kept.replace(JSON.stringify(waiting.map(({ one }) => one)));
     } catch (err) {
-      log.error({ err }, 'a restart of the portal would lose the statuses of keys that wait for the database');
+      log.error({ err }, 'writing pending key statuses to disk failed: a portal restart loses them');
     }
   }
   /** One write at a time. */
@@ -66,7 +66,7 @@ export async function createKeyOverrides({ store, services, clock, log, kept }: 
       } catch (err) {
         if (err instanceof DatabaseDown) return;
         if (next.refuse === undefined || !(err instanceof Error)) {
-          log.error({ err, keyId, status }, 'a status that was set during an outage cannot be stored');
+          log.error({ err, keyId, status }, 'storing a key status from the outage failed');
         } else next.refuse(err);
       }
       waiting.shift();

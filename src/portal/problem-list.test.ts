@@ -57,9 +57,8 @@ describe('the list of problems of all services', () => {
         ...{ id: 'dependency-failing identity-provider', object: 'identity-provider', kind: 'dependency-failing' },
         ...{ model: null, cause: 'no-such-host', since: '2026-07-01T12:00:00.000Z' },
         problem:
-          'Has a host name that cannot be looked up (getaddrinfo ENOTFOUND id.example): nobody can sign in with it.',
-        action:
-          'Correct the host in WEIR_OIDC_ISSUER, or the DNS of the gateway: docs/how-to/portal.md#with-openid-connect',
+          'Has a host name that DNS cannot resolve (getaddrinfo ENOTFOUND id.example): nobody can sign in with it.',
+        action: 'Correct the host in WEIR_OIDC_ISSUER, or the gateway’s DNS: docs/how-to/portal.md#with-openid-connect',
       },
     ]);
     succeeded();

@@ -85,7 +85,7 @@ describe('the list of requests', () => {
     expect(new Set(all.slice(-2).map(({ id }) => id))).toEqual(new Set(['q4', 'r0']));
     const reasons = new Map(all.map(({ id, reason }) => [id, reason]));
     expect(reasons.get('q1')).toBe('402, balance or budget used up');
-    expect(reasons.get('r3')).toBe('502, every attempt failed, last fault: HTTP 500, the engine says overloaded');
+    expect(reasons.get('r3')).toBe('502, every attempt failed, last fault: HTTP 500, the engine reports overloaded');
     // Its row is of a version that kept only the fault.
     expect(reasons.get('r6')).toBe('last fault: HTTP 503');
     expect(reasons.get('r9')).toBeNull();

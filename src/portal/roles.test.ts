@@ -41,7 +41,7 @@ describe('keys of a team', () => {
     const refused = await ask(sample, other, ['PATCH', path, { name: 'mine' }]);
     expect(refused.status).toBe(403);
     expect(message(refused.body)).toMatchObject({
-      message: 'This key was made by someone else. This takes the role owner. You are member in the workspace "acme".',
+      message: 'Someone else created this key. This takes the role owner. You are member in the workspace "acme".',
     });
     expect((await ask(sample, other, ['GET', path])).body['may_change']).toBe(false);
     expect((await ask(sample, mia, ['PATCH', path, { name: 'notebook 2' }])).status).toBe(200);

@@ -52,7 +52,7 @@ function makeOnce(path: string): string | undefined {
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
-      throw new Error(`The admin token cannot be made: ${messageOf(error)}`, { cause: error });
+      throw new Error(`Weir cannot create the admin token: ${messageOf(error)}`, { cause: error });
     }
     // A restored backup may have other permissions.
     if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);

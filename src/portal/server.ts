@@ -93,10 +93,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     const answer = asRefusal(error);
     // An outage of the database is logged once elsewhere, not for each request.
     if (answer.status >= 500 && !(error instanceof DatabaseDown)) {
-      portal.log.error(
-        { err: answer.cause ?? error, route: request.routeOptions.url },
-        'a request of the portal failed',
-      );
+      portal.log.error({ err: answer.cause ?? error, route: request.routeOptions.url }, 'portal request failed');
     }
     return answerRefusal(reply, answer);
   });

@@ -27,7 +27,7 @@ it('shows reference vectors, and accepts those of another route for an admin, wi
   expect(await list()).toMatchObject({ data: [body] });
   expect(await accept({ model: 'a/b', route: 'two' })).toMatchObject({
     status: 400,
-    body: { error: { message: '"two" is no route of a/b: expected its id, a/b@ and the name of the Backend.' } },
+    body: { error: { message: '"two" is not a route of a/b: expected its id, a/b@ and the Backend name.' } },
   });
   expect(await listAudit(queries, { action: 'model.accept-vectors' }, 9)).toMatchObject([
     { actor: { kind: 'admin-token' }, objectId: 'a/b', before: { route: 'a/b@one' }, after: { route: 'a/b@two' } },

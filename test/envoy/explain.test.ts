@@ -107,7 +107,7 @@ test('a hedged request: the silent attempt was given up for a later one', async 
     ],
   });
   expect(story.attempts?.[1]?.began_ms).toBeGreaterThan(900);
-  expect(text).toContain('hedge beside a silent attempt, on another route');
+  expect(text).toContain('hedge while an attempt is silent, on another route');
 });
 
 test('a resumed request: the attempt that broke off, and the one that went on', async () => {
@@ -120,7 +120,7 @@ test('a resumed request: the attempt that broke off, and the one that went on', 
       { end: 'complete', reason: 'resume' },
     ],
   });
-  expect(text).toContain('goes on with the answer that broke off');
+  expect(text).toContain('continues the interrupted answer');
 });
 
 test('an interrupted request: no attempt could go on', async () => {
@@ -298,7 +298,7 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
 test('a request that nobody knows is refused, and says who was asked', async () => {
   const { code, stderr } = await runWeir(['explain', 'nothing', '--data', weir.data]);
   expect(code).toBe(1);
-  expect(stderr).toContain('There is no request nothing. None of the 1 services that answered remembers it.');
+  expect(stderr).toContain('There is no request nothing. None of the 1 services that answered has it.');
 });
 
 test('the live catalog tells the routes of every model, and the backends with their conditions', async () => {

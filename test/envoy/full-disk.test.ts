@@ -42,7 +42,7 @@ test('a service that dies while the disk is full is started again until it can s
   disk?.fill();
   process.kill(gateway.processes()['the service'] ?? 0, 'SIGKILL');
   await gateway.said(/The service was killed by SIGKILL; starting it again/);
-  await gateway.said(/The pid of the service could not be written down: ENOSPC/);
+  await gateway.said(/Writing the pid of the service failed: ENOSPC/);
   disk?.free();
   const status = (): Promise<number> =>
     chat(gateway, {}).then(

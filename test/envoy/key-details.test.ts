@@ -149,7 +149,7 @@ test('a correction takes nothing that a request under way has reserved, and all 
   await expect.poll(reservations).toBeGreaterThan(0);
   expect(await correct()).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/balance of .* is \$10, and \$0\.\d+ is reserved for requests under way/),
+    stderr: expect.stringMatching(/balance of .* is \$10, and \$0\.\d+ is reserved for in-flight requests/),
   });
   expect(await balance()).toBe('10');
   slow.leave();

@@ -81,7 +81,7 @@ test('a database that is away is on the terminal and in the metrics, and the com
   // Without a request.
   await expect.poll(() => printed('database'), polling).toEqual(['Problem']);
   expect(await listed()).toMatchObject([
-    { object: 'database', problem: expect.stringMatching(/cannot be opened from here/) },
+    { object: 'database', problem: expect.stringMatching(/the command cannot open it/) },
   ]);
   await expect.poll(isDownInMetrics, polling).toBe(1);
   await server.start();

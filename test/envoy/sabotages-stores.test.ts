@@ -230,7 +230,7 @@ test('a Valkey whose host nobody knows is one line, and none within 30 s of a st
   const found = await start([], { data, env: { WEIR_VALKEY_URL: valkey.url } });
   const onceFound = await untilLines(own, { isSo: (lines) => lines.length === 0, meanwhile: nobody, withinMs });
   await found.stop();
-  const problem = expect.stringContaining('Has a host name that cannot be looked up (') as string;
+  const problem = expect.stringContaining('Has a host name that DNS cannot resolve (') as string;
   expect(whileLost).toEqual([expect.objectContaining({ object: 'valkey', problem })]);
   expect(onceFound).toEqual([]);
 });

@@ -35,7 +35,7 @@ async function expectStartedAgain(part: 'Envoy' | 'the service'): Promise<void> 
   );
   process.kill(stopped, 'SIGSTOP');
   const name = part === 'Envoy' ? 'Envoy' : 'The service';
-  await gateway.said(new RegExp(`${name} does not answer any more; ending it`));
+  await gateway.said(new RegExp(`${name} stopped answering; ending it`));
   await gateway.said(new RegExp(`${name} was killed by SIGKILL; starting it again`));
   expect(await reading).toBe('terminated');
   await untilServed(gateway);

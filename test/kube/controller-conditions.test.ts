@@ -283,7 +283,7 @@ test('routes whose requests fail, and a service level that is missed, unlist a m
     'models',
     'good',
     'Listed',
-    'False BelowServiceLevel: spec.serviceLevel: fewer requests than it asks for were served lately',
+    'False BelowServiceLevel: spec.serviceLevel: fewer recent requests than it requires were within the objective',
   );
   await untilEvent('Warning Unlisted Model/good');
   replica.out.add('test/good@vllm-a');

@@ -92,7 +92,7 @@ test('starts without the API server on the catalog that it had last', async () =
   await own.kill();
 
   const second = await inCluster(own, 'default', first.data);
-  expect(second.stderr()).toContain('Its last catalog is served until it is back.');
+  expect(second.stderr()).toContain('Weir serves its last catalog until it is back.');
   expect(await status(second, 'kept/one')).toBe(200);
 
   await own.start();

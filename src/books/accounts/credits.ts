@@ -161,6 +161,6 @@ function beyondBooks(
   { amount, reserved }: { readonly amount: Money; readonly reserved: Money },
 ): Refusal {
   const held =
-    reserved > 0n ? `, and $${formatUsd(reserved)} is reserved for requests under way. Wait until they have ended` : '';
+    reserved > 0n ? `, and $${formatUsd(reserved)} is reserved for in-flight requests. Wait until they have ended` : '';
   return refusal('correction_too_large', { name, amount: dollars(amount), balance: dollars(balance), reserved: held });
 }

@@ -31,7 +31,7 @@ export function followPrices({ prices, store, clock, log }: PriceParts): CancelT
       await store.recordModelPrices(new Map(priced), { actor, now: clock.now() });
       recorded = seen;
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'the prices of models could not be recorded');
+      log.warn({ error: messageOf(error) }, 'recording model prices failed');
     }
   }
 

@@ -25,7 +25,7 @@ export function keyText(random: Uint8Array): string {
 }
 
 function textOf(random: Uint8Array, beginning: string): string {
-  if (random.length !== keyBytes) throw new RangeError(`A key is made of ${keyBytes} random bytes.`);
+  if (random.length !== keyBytes) throw new RangeError(`A key needs ${keyBytes} random bytes.`);
   const bits = random.reduce((total, byte) => (total << 8n) | BigInt(byte), 0n);
   const body = base62(bits, bodyWidth);
   return `${beginning}${body}${base62(BigInt(crc32(body)), checksumWidth)}`;

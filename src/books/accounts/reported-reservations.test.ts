@@ -19,7 +19,7 @@ it('a service tells what its requests have reserved, so that a correction cannot
   };
   const told = () => reservedFor(queries, workspace.id, Date.now());
   await expect.poll(told).toBe(8_000_000_000_000n);
-  await expect(correct()).rejects.toThrow('$8 is reserved for requests under way');
+  await expect(correct()).rejects.toThrow('$8 is reserved for in-flight requests');
   reserved = new Map([[workspace.id, 7_000_000_000_000n]]);
   await expect.poll(told).toBe(7_000_000_000_000n);
   expect((await correct()).balance).toBe(7_000_000_000_000n);

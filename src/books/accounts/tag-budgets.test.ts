@@ -60,6 +60,6 @@ it.each(['team', 'Team=x', 'a=b,c=d', 'a= b'])(
     const { queries } = await sampleDatabase();
     const refused = setTagBudget(queries, 'acme', { tag, budget }, sampleAuthor);
     await expect(refused).rejects.toBeInstanceOf(Refusal);
-    await expect(refused).rejects.toThrow(`"${tag}" is no tag: expected name=value`);
+    await expect(refused).rejects.toThrow(`"${tag}" is not a tag: expected name=value`);
   },
 );

@@ -115,12 +115,12 @@ it('refuses to accept vectors of a model without a reference, and of a route of 
     'The model "acme/other" has no reference vectors: no route of it has answered a probe yet.',
   );
   await expect(acceptVectors(queries, { modelId: 'acme/embed', route: 'tei-b' }, sampleAuthor)).rejects.toThrow(
-    '"tei-b" is no route of acme/embed: expected its id, acme/embed@ and the name of the Backend.',
+    '"tei-b" is not a route of acme/embed: expected its id, acme/embed@ and the Backend name.',
   );
   for (const name of ['', 'a\0b', 'a b', 'a'.repeat(254)])
     await expect(
       acceptVectors(queries, { modelId: 'acme/embed', route: `acme/embed@${name}` }, sampleAuthor),
-    ).rejects.toThrow('is no route of acme/embed');
+    ).rejects.toThrow('is not a route of acme/embed');
   await expect(acceptVectors(queries, { modelId: 'acme/\0', route: undefined }, sampleAuthor)).rejects.toThrow(
     'has no reference vectors',
   );

@@ -215,7 +215,7 @@ describe('workspaces', () => {
     await reserve('a', '4');
     await reserve('b', '2.5');
     await expect(creditWorkspace(queries, 'acme', correction, sampleAuthor)).rejects.toThrow(
-      'the balance of "acme" is $10, and $6.5 is reserved for requests under way. Wait until they have ended.',
+      'the balance of "acme" is $10, and $6.5 is reserved for in-flight requests. Wait until they have ended.',
     );
     await reserve('b', '2');
     expect((await creditWorkspace(queries, 'acme', correction, sampleAuthor)).balance).toBe(parseUsdOrFail('6'));

@@ -45,7 +45,7 @@ const ofBooks = {
   key_of_identity: [
     409,
     'docs/how-to/identities.md#limits',
-    'The key "{id}" is the account of the identity {identity}, which has its limits. Change them there.',
+    'The key "{id}" is an account of the identity {identity}, which sets its limits. Change them there.',
     undefined,
     'With the command: `weir identity change`.',
   ],
@@ -114,10 +114,10 @@ const ofBooks = {
   route_malformed: [
     400,
     vectors,
-    '"{route}" is no route of {model}: expected its id, {model}@ and the name of the Backend.',
+    '"{route}" is not a route of {model}: expected its id, {model}@ and the Backend name.',
     'route',
   ],
-  tag_malformed: [400, 'docs/how-to/tags.md#budgets-of-tags', '"{tag}" is no tag: expected {form}.', 'tag'],
+  tag_malformed: [400, 'docs/how-to/tags.md#budgets-of-tags', '"{tag}" is not a tag: expected {form}.', 'tag'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 const tagHint = 'Give both `tag` among the dimensions and the name of a tag.';
@@ -134,7 +134,7 @@ const ofReports = {
   report_top_malformed: [
     400,
     reports,
-    'A report of the top ranks models, keys, workspaces or values of a tag: expected one of them, with hour, day or week beside it.',
+    'A report of the top ranks models, keys, workspaces or values of a tag: expected one of them, and hour, day or week.',
     'top',
   ],
   tag_report_not_whole_days: [400, byTag, 'Tags are counted by days: expected whole UTC days, and no hours.', 'by'],
@@ -147,11 +147,11 @@ const ofReports = {
     'The workspace has no statement for {month}: its first is {first}.',
     'month',
   ],
-  cursor_malformed: [400, api, 'cursor: expected the next_cursor of the page before, with the same filters.', 'cursor'],
+  cursor_malformed: [400, api, 'cursor: expected next_cursor of the previous page, with the same filters.', 'cursor'],
   requests_dropped: [
     400,
     'docs/how-to/usage.md#export',
-    'Requests before {since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since {since} for those that are kept.',
+    'Requests before {since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since {since} for the remaining ones.',
   ],
   backup_of_postgres: [
     400,
@@ -172,7 +172,7 @@ const ofCommands = ofCommandLine({
     'No service sends events: set WEIR_EVENTS_URL for the services, then repeat the command.',
   ],
   times_reversed: ['docs/how-to/usage.md#export', '--since must be before --until.'],
-  file_exists: [copies, 'There is a file {file} already, and {what} never takes the place of one{option}.'],
+  file_exists: [copies, 'The file {file} exists, and {what} never replaces a file{option}.'],
   file_not_written: ['docs/how-to/usage.md#export', '{file} (--out) could not be written: {reason}'],
   credit_unknown: [
     outage,
@@ -180,11 +180,11 @@ const ofCommands = ofCommandLine({
   ],
   request_unknown: [
     reports,
-    'There is no request {id}. {services}. The ledger has no row of it: of refused requests it has the first {samples} of each minute, key, model and code, and an x-request-id is looked for among the newest {newest} only.',
+    'There is no request {id}. {services}. The ledger contains no row of it: of refused requests it keeps the first {samples} of each minute, key, model and code, and Weir searches an x-request-id in the newest {newest} only.',
   ],
   no_program_runs: [logs, 'No service or portal runs with the data folder {folder}.'],
   no_program_answers: [logs, 'No answer from {programs}.'],
-  engine_malformed: [engines, '{text} is no address of an engine. Expected http://HOST:PORT or https://HOST.'],
+  engine_malformed: [engines, '{text} is not an engine address. Expected http://HOST:PORT or https://HOST.'],
   engine_model_needed: [engines, '{address} lists {count} models. Name one with --model: {models}.'],
   engine_model_unknown: [engines, '{address} lists no model {model}. It lists {models}.'],
 });
@@ -199,7 +199,7 @@ const ofPortal = {
   ],
   sign_in_unknown: [401, signIn, 'This is neither the admin token nor a good API key.'],
   key_ended: [401, signIn, 'This key is not active any more, or it has expired.'],
-  service_account_ended: [401, tokens, 'The token of the service account "{name}" {why}.'],
+  service_account_ended: [401, tokens, 'The service account token "{name}" {why}.'],
   token_missing: [
     401,
     signIn,
@@ -210,7 +210,7 @@ const ofPortal = {
   oidc_off: [404, signIn, 'Sign-in with OpenID Connect is not set up (WEIR_OIDC_ISSUER).'],
   csrf_token_missing: [403, api, 'The header {header} must have the csrf_token of GET /api/v1/session.'],
   right_missing: [403, roles, '{why}'],
-  key_of_another: [403, roles, 'This key was made by someone else. {why}'],
+  key_of_another: [403, roles, 'Someone else created this key. {why}'],
   usage_of_others: [403, roles, 'An API key sees its own usage alone.', 'workspace'],
   workspace_needed: [400, api, 'workspace: expected one of your workspaces.', 'workspace'],
   not_found: [404, api, '{reason}'],
@@ -223,7 +223,7 @@ const ofPortal = {
   body_too_large: [413, api, '{reason}'],
   content_type_unsupported: [415, api, '{reason}'],
   session_busy: [429, strangers, 'Too many of your {what} are in progress.'],
-  address_busy: [429, strangers, 'Too many requests of this address are under way.'],
+  address_busy: [429, strangers, 'Too many in-flight requests of this address.'],
   pages_busy: [503, strangers, 'Too many pages are open. Close some, or try again.'],
   playground_off: [503, api, 'The playground is off: WEIR_PUBLIC_URL does not say where the gateway is.'],
   gateway_down: [502, api, 'The gateway does not answer: {reason}.'],

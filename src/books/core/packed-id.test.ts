@@ -54,7 +54,7 @@ describe('a packed id', () => {
   it('has room for every moment up to the year 10889', () => {
     expect(firstIdAt(2 ** 48 - 1)).toBe('ffffffffffff00000000000000000000');
     for (const moment of [-1, 2 ** 48, Number.NaN]) {
-      expect(() => firstIdAt(moment)).toThrow(new RangeError(`${moment} is no moment that an id can hold`));
+      expect(() => firstIdAt(moment)).toThrow(new RangeError(`${moment} is not a moment that an id can contain`));
     }
   });
 });

@@ -57,6 +57,6 @@ export function firstIdAt(moment: number): PackedId {
 const lastMoment = 2 ** (8 * timeBytes) - 1;
 
 function timeOf(moment: number): string {
-  if (!(moment >= 0 && moment <= lastMoment)) throw new RangeError(`${moment} is no moment that an id can hold`);
+  if (!(moment >= 0 && moment <= lastMoment)) throw new RangeError(`${moment} is not a moment that an id can contain`);
   return moment.toString(16).padStart(timeDigits, '0');
 }

@@ -56,7 +56,7 @@ export const programRefusals = ofCommandLine({
   certificate_unreadable: [settings, '{setting}: {file} cannot be read.'],
   certificate_without_key: [
     settings,
-    'WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: {certificate} and {key} are no pair: {reason}.',
+    'WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: {certificate} and {key} do not match: {reason}.',
   ],
   open_files_too_few: [
     starting,

@@ -37,10 +37,10 @@ export type StatementGroup = (typeof statementGroups)[number];
 const statementLine = z
   .object({
     by: z.enum(statementGroups),
-    tag: z.string().nullable().meta({ description: 'The name of the tag; null for other lines.', example: 'team' }),
+    tag: z.string().nullable().meta({ description: 'The tag name; null for other lines.', example: 'team' }),
     id: z.string().nullable().meta({
       description:
-        'Id of the key, identity or model, or the value of the tag; null: keys of no identity, requests without the tag.',
+        'Id of the key, identity or model, or the tag value; null: keys without an identity, requests without the tag.',
     }),
     name: z.string().nullable().meta({ description: 'Name of the key or the identity.' }),
     requests: count,
@@ -50,7 +50,7 @@ const statementLine = z
     reasoning_tokens: count,
     web_searches: count,
     cost: usdSchema,
-    share: z.number().meta({ description: 'Per cent of the usage of the month, with two decimals.', example: 12.5 }),
+    share: z.number().meta({ description: 'Per cent of the month’s usage, with two decimals.', example: 12.5 }),
     cost_before: costBefore,
   })
   .meta({ id: 'StatementLine', description: 'A part of the usage of a month.' });

@@ -88,7 +88,7 @@ const byAccount = (one: { readonly account_id: string }, other: { readonly accou
 it('refuses tables of a version that it does not know, and leaves them as they are', async () => {
   const { queries } = await sampleDatabase();
   await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(queries);
-  await expect(migrate(queries)).rejects.toThrow('its tables were made by a newer version of Weir (9999-later');
+  await expect(migrate(queries)).rejects.toThrow('its tables come from a newer version of Weir (9999-later');
 });
 
 /** The columns of `requests` with their types, in the words of PostgreSQL or of SQLite. */

@@ -38,7 +38,7 @@ export async function migrate(database: Kysely<Schema>, changes = migrations): P
   const unknown = (await migratedNames(database)).find((name) => !known.has(name));
   if (unknown !== undefined) {
     throw new Error(
-      `its tables were made by a newer version of Weir (${unknown} is not known here), or by one before 0.1.0`,
+      `its tables come from a newer version of Weir (${unknown} is not known here), or by one before 0.1.0`,
     );
   }
   const { error } = await migrator.migrateToLatest();

@@ -69,7 +69,7 @@ export function startUpkeep(
     } catch (error) {
       if (isStopped()) return;
       options.rested('failed');
-      options.report(`the upkeep of the ledger failed, and goes on in a minute: ${messageOf(error)}`);
+      options.report(`ledger maintenance failed, retrying in a minute: ${messageOf(error)}`);
       const failed = upkeep;
       upkeep = database.beginUpkeep(options);
       await failed.stop();

@@ -170,7 +170,7 @@ describe('retention', () => {
     await sql`update requests set prompt_tokens = prompt_tokens + 1`.execute(queries);
     const reports = await keepUp(database, { retentionDays: 10, now });
     expect(reports).toEqual([
-      expect.stringContaining('hour 2026-07-01T00:00:00.000Z are not what the rollups say (prompt_tokens)'),
+      expect.stringContaining('hour 2026-07-01T00:00:00.000Z do not match the rollups (prompt_tokens)'),
     ]);
     expect(await kept()).toHaveLength(70);
   });

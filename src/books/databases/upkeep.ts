@@ -32,7 +32,7 @@ async function* proveHour(
   const measures = await atOneMoment(queries, (transaction) => verifyHour(transaction, hour));
   if (measures.length === 0) return true;
   report(
-    `no request is dropped any more: those of the hour ${new Date(hour).toISOString()} are not what the rollups say (${measures.join(', ')}); see \`weir ledger verify\``,
+    `retention stopped: requests of the hour ${new Date(hour).toISOString()} do not match the rollups (${measures.join(', ')}); see \`weir ledger verify\``,
   );
   return false;
 }

@@ -201,7 +201,7 @@ function answerText(answer: HealthCheckAnswer): string {
   if ('problem' in answer) return answer.problem;
   const { status } = answer;
   const isRefused = status === 401 || status === 403;
-  return `HTTP ${status}${isRefused ? '; health checks carry no credentials, so spec.healthCheck.path has to need none' : ''}`;
+  return `HTTP ${status}${isRefused ? '; health checks carry no credentials, so spec.healthCheck.path must work without them' : ''}`;
 }
 
 const maxNames = 3;

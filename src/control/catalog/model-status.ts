@@ -166,7 +166,7 @@ function servability({ result, model, notice, replicas, now }: ModelFacts, route
   }
   const references = (result?.problems ?? []).filter(({ cause }) => cause === 'reference');
   if (model === undefined) {
-    if (references.length === 0) return isFalse('NotAccepted', 'nothing of it serves until it is accepted');
+    if (references.length === 0) return isFalse('NotAccepted', 'it serves no requests until it is accepted');
     return isFalse('BackendNotUsable', faultsText(references));
   }
   const reasons = [...references.map((problem) => faultsText([problem])), ...routes.others].join('; ');
@@ -201,7 +201,7 @@ function sameVectors({ id, model, backends, replicas }: ModelFacts): readonly Mo
   const textOf = (...kinds: readonly VectorsFault['kind'][]): string =>
     faults.flatMap(({ kind, text }) => (kinds.includes(kind) ? [text] : [])).join('; ');
   if (textOf('changed') !== '') {
-    const advice = `\`weir model accept-vectors ${id}\` takes them as the reference, for search indexes that are made anew`;
+    const advice = `\`weir model accept-vectors ${id}\` takes them as the reference, for search indexes that you rebuild`;
     return [isFalse('VectorsChanged', `${textOf('changed', 'differs')}; ${advice}`)];
   }
   if (textOf('differs') !== '') return [isFalse('OtherVectors', textOf('differs'))];
@@ -233,7 +233,10 @@ function listed({ model, replicas }: ModelFacts, servable: ModelStatement): Mode
   if (unlisting.length === 0) return isTrue('Listed');
   const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
   if (servable.status === 'False') return isFalse('NotServable', `no route takes requests${by}`);
-  return isFalse('BelowServiceLevel', `spec.serviceLevel: fewer requests than it asks for were served lately${by}`);
+  return isFalse(
+    'BelowServiceLevel',
+    `spec.serviceLevel: fewer recent requests than it requires were within the objective${by}`,
+  );
 }
 
 function retiring({ id, notice, now }: ModelFacts): ModelStatement {

@@ -37,7 +37,7 @@ describe('what the API server would not have let through', () => {
     const conditions = conditionsOf([backend('vllm-a'), model('a', { contextLength: 0 })], 'Model/a');
     expect(conditions).toMatchObject({
       Accepted: 'False Invalid: spec.contextLength: expected at least 1',
-      Servable: 'False NotAccepted: nothing of it serves until it is accepted',
+      Servable: 'False NotAccepted: it serves no requests until it is accepted',
       Listed: expect.stringMatching(/^False NotInCatalog/) as string,
     });
   });
@@ -270,8 +270,8 @@ describe('the endpoints of a Backend', () => {
       'the health check of all fails, and what they answer is known',
       { healthy: 0, failing: [{ ...third, answer: { status: 401 } }], unreachable: 'unhealthy' },
       {},
-      'False HealthCheckFailed: spec.healthCheck: no endpoint passes the health check; 10.0.0.3:8000: HTTP 401; health checks carry no credentials, so spec.healthCheck.path has to need none',
-      'no endpoint passes the health check; 10.0.0.3:8000: HTTP 401; health checks carry no credentials, so spec.healthCheck.path has to need none',
+      'False HealthCheckFailed: spec.healthCheck: no endpoint passes the health check; 10.0.0.3:8000: HTTP 401; health checks carry no credentials, so spec.healthCheck.path must work without them',
+      'no endpoint passes the health check; 10.0.0.3:8000: HTTP 401; health checks carry no credentials, so spec.healthCheck.path must work without them',
     ],
     [
       'requests to all failed',

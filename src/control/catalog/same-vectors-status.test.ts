@@ -92,7 +92,7 @@ describe('the condition SameVectors', () => {
     const conditions = conditionsOf([all]);
     expect(conditions['SameVectors']).toBe(
       `False VectorsChanged: spec.routes[0].backend: "tei-a": ${changed.text}; spec.routes[1].backend: "tei-b": ` +
-        `${differs.text}; \`weir model accept-vectors baai/bge-m3\` takes them as the reference, for search indexes that are made anew`,
+        `${differs.text}; \`weir model accept-vectors baai/bge-m3\` takes them as the reference, for search indexes that you rebuild`,
     );
     expect(conditions['Servable']).toMatch(/^False NoRouteReady: .*tei-a.*; .*tei-b/);
   });

@@ -28,9 +28,9 @@ const conditionSchema = z
 const endpointCountsSchema = z
   .object({
     total: count,
-    healthy: count.meta({ description: 'those that get requests' }),
-    ejected: count.meta({ description: 'those that get none because earlier ones failed' }),
-    unhealthy: count.meta({ description: 'those that fail the health check' }),
+    healthy: count.meta({ description: 'endpoints that get requests' }),
+    ejected: count.meta({ description: 'endpoints that get no requests because earlier ones failed' }),
+    unhealthy: count.meta({ description: 'endpoints that fail the health check' }),
   })
   .meta({ id: 'EndpointCounts' });
 
@@ -40,7 +40,7 @@ export const maxNamedEndpoints = 20;
 export const liveBackendSchema = z
   .object({
     name: z.string(),
-    engine: z.string().nullable().meta({ description: 'null: nothing of the object serves' }),
+    engine: z.string().nullable().meta({ description: 'null: the object is not in use' }),
     conditions: z.array(conditionSchema).meta({ description: 'Accepted, Programmed, Healthy' }),
     in_flight: count,
     capacity: count.nullable().meta({ description: 'attempts at a time; null: no limit' }),
@@ -72,9 +72,9 @@ export const liveRouteSchema = z
     first_output_ms: ms.nullable().meta({ description: 'of streams, lately' }),
     first_output_p95_ms: ms.nullable(),
     token_ms: ms.nullable().meta({ description: 'time per token of a stream' }),
-    in_flight: count.meta({ description: 'attempts under way on its backend, by all routes' }),
+    in_flight: count.meta({ description: 'in-flight attempts on its backend, by all routes' }),
     capacity: count.nullable(),
-    endpoints: count.meta({ description: 'those that may take requests, as the service knows them' }),
+    endpoints: count.meta({ description: 'endpoints that may take requests, as seen by the service' }),
     ejected: z
       .array(z.string())
       .meta({ description: 'endpoints that get no requests of this route: earlier ones failed' }),
@@ -94,7 +94,10 @@ export const liveModelSchema = z
       .enum(modelKinds)
       .default('chat')
       .meta({ description: 'what it makes: answers, vectors of texts, or an order' }),
-    dimensions: count.nullable().default(null).meta({ description: 'length of its vectors; null: it makes none' }),
+    dimensions: count
+      .nullable()
+      .default(null)
+      .meta({ description: 'length of its vectors; null: it returns no vectors' }),
     context_length: count.nullable(),
     input_modalities: z.array(z.enum(modalities)),
     reasoning: z.object({ mode: z.enum(reasoningModes), efforts: z.array(z.string()) }).nullable(),
@@ -106,7 +109,7 @@ export const liveModelSchema = z
     pricing: z
       .object({ prompt: z.string(), completion: z.string(), input_cache_read: z.string() })
       .nullable()
-      .meta({ description: 'USD per token, exact decimals; null: nothing of the object serves' }),
+      .meta({ description: 'USD per token, exact decimals; null: the object is not in use' }),
     availability: share
       .nullable()
       .meta({ description: 'share of its requests that were served; null: too few requests to judge' }),

@@ -58,11 +58,11 @@ export const problemSchema = z
   .object({
     id: z.string().meta({ description: 'The same as long as the problem is the same, in every service.' }),
     object: z.string().meta({
-      description: 'What has the problem.',
+      description: 'The object with the problem.',
       examples: ['Backend/vllm-a', 'Model/qwen3-8b', 'database'],
     }),
     kind: z.enum(problemKinds),
-    model: z.string().nullable().meta({ description: 'The id of the model whose callers notice; null: of none.' }),
+    model: z.string().nullable().meta({ description: 'Id of the affected model; null: no model.' }),
     cause: z
       .string()
       .optional()
@@ -74,9 +74,9 @@ export const problemSchema = z
       .array(z.string())
       .optional()
       .meta({ description: `The models that have no line of their own because of it, at most ${maxModels}.` }),
-    problem: z.string().meta({ description: 'What is wrong, with its figure.' }),
+    problem: z.string().meta({ description: 'The problem, with its figure.' }),
     since: z.iso.datetime().meta({ description: 'When it was first seen.' }),
-    action: z.string().meta({ description: 'What to do next.' }),
+    action: z.string().meta({ description: 'The next step.' }),
   })
   .meta({ id: 'Problem' });
 export type Problem = Readonly<z.infer<typeof problemSchema>>;
@@ -210,7 +210,7 @@ export function cutProblems(problems: readonly Problem[], most: number): readonl
     kind: 'not-shown',
     since: left.map(({ since }) => since).reduce((a, b) => (a < b ? a : b)),
     problem: `${left.length} more problems are not listed here.`,
-    action: 'Mend those that are listed first.',
+    action: 'Fix the listed problems first.',
   });
   return [...problems.slice(0, most), more];
 }

@@ -187,7 +187,7 @@ describe('a Service without endpoints', () => {
       'spec.service.name: Service "vllm" is an ExternalName, which has no pods; write its host "engine.example" in endpoint.host',
     ],
     ['is new', [[]], 'spec.service: Service "vllm" has no EndpointSlice yet'],
-    ['has no pods', [[empty]], 'spec.service: no pod of Service "vllm" is ready; it has none'],
+    ['has no pods', [[empty]], 'spec.service: no pod of Service "vllm" is ready; it has no pods'],
     [
       'has pods that are not ready',
       [[slice([pod('10.0.0.1', { ready: false })])]],

@@ -239,7 +239,7 @@ function troubleOf({ source, service, slices }: ServiceFacts, portOf: PortFinder
     return `spec.service.port: no EndpointSlice of Service ${named} has port ${source.port}`;
   }
   const pods = slices.reduce((count, { endpoints }) => count + endpoints.length, 0);
-  return `spec.service: no pod of Service ${named} is ready${pods === 0 ? '; it has none' : ''}`;
+  return `spec.service: no pod of Service ${named} is ready${pods === 0 ? '; it has no pods' : ''}`;
 }
 
 function portText({ name, port }: Service['ports'][number]): string {

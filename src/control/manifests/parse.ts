@@ -178,7 +178,7 @@ function boundPassedByValue(value: unknown): string | undefined {
  */
 export const yamlFaults: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'expected no anchor or tag on an alias',
-  BAD_ALIAS: 'expected an alias of an anchor that stands before it',
+  BAD_ALIAS: 'expected an alias of an earlier anchor',
   BAD_COLLECTION_TYPE: 'expected a tag that fits the kind of value',
   BAD_DIRECTIVE: 'expected a known %-directive',
   BAD_DQ_ESCAPE: 'expected a valid escape in double quotes',

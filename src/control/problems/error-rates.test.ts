@@ -48,7 +48,7 @@ it('says how many of how many failed, and of what', () => {
   expect(errorRateProblem(ofBackend, () => false)).toMatchObject({
     ...{ object: 'Backend/b', kind: 'backend-failing' },
     problem: '24 of 30 attempts failed in the last 15 minutes (80 %). It refuses the credential (HTTP 401).',
-    action: 'Correct the key in the Secret of the Backend: docs/operate/problems.md#causes',
+    action: 'Correct the key in the Backend’s Secret: docs/operate/problems.md#causes',
   });
   expect(
     errorRateProblem({ ...ofBackend, lastFault: { ...lastFault, said: 'No such key' } }, () => false)?.problem,

@@ -117,7 +117,7 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
     inService({ disk: { free: 6 * 1024 ** 3, size: 100 * 1024 ** 3 } }),
     'disk-filling',
     'disk',
-    'The disk of the data folder has 6 % left (6.0 GiB of 100 GiB).',
+    'The data folder’s disk has 6 % left (6.0 GiB of 100 GiB).',
   ],
   [
     'the open files near their limit',

@@ -14,11 +14,11 @@ const page = 'docs/how-to/identities.md#when-a-token-is-refused';
 
 /** Actions against refused tokens, by the fault. */
 const actions: Readonly<Partial<Record<TokenFault, string>>> = {
-  'other-audience': 'Ask for the token with the audience of the Identity, or correct spec.audience',
+  'other-audience': 'Request the token with the Identity’s audience, or correct spec.audience',
   'no-identity': "Correct spec.match, or the tags, of the Identity; compare them with the token's claims",
   'no-workspace': 'Create the workspace, or correct the Identity',
   expired: 'Let the program read the token again for each request',
-  'not-yet-valid': 'Correct the clock of the issuer, or of this machine',
+  'not-yet-valid': 'Correct the issuer’s clock, or this machine’s',
 };
 
 /** These pass by themselves, are wanted, or are the text of another condition. */

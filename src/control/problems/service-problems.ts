@@ -86,7 +86,7 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
     ...when(observed.refusedShare > 0, {
       ...{ object: 'service', kind: 'overloaded' },
       problem: `Refuses ${percent(observed.refusedShare)} of new requests with 503: it is too busy.`,
-      action: 'Add replicas, or lower the rate of the key that floods: docs/operate/runbooks.md#weiroverloaded',
+      action: 'Add replicas, or lower the rate limit of the flooding key: docs/operate/runbooks.md#weiroverloaded',
     }),
     ...observed.failing.flatMap((one) => dependencyProblem(one) ?? []),
     ...observed.events.flatMap(eventProblems),
@@ -122,7 +122,7 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
       ...journal,
       problem: `Cannot be written (${journalFault}): new requests are refused with 503.`,
       action:
-        'Make the disk of the data folder writable, then start Weir again: docs/operate/runbooks.md#weirjournalfilling',
+        'Make the data folder’s disk writable, then start Weir again: docs/operate/runbooks.md#weirjournalfilling',
     }),
     ...when(database === 'replaying', {
       ...{ object: 'database', kind: 'database-replaying' },
@@ -153,7 +153,7 @@ function diskProblems({ disk }: ObservedService, isListed: IsListed): readonly F
   const { begin, end } = thresholds.diskLeft;
   return when(left < (isListed(identity) ? end : begin), {
     ...identity,
-    problem: `The disk of the data folder has ${percent(left)} left (${sizeText(disk.free)} of ${sizeText(disk.size)}).`,
+    problem: `The data folder’s disk has ${percent(left)} left (${sizeText(disk.free)} of ${sizeText(disk.size)}).`,
     action: 'Make room or enlarge the volume: docs/operate/runbooks.md#weirdiskfilling',
   });
 }
@@ -179,7 +179,7 @@ function envoyProblems({ isEnvoyAnswering, unansweredMs }: ObservedService): rea
   }
   return when(unansweredMs > thresholds.unansweredMs, {
     ...{ object: 'envoy', kind: 'replica-behind' },
-    problem: `Has not taken the newest endpoints for ${duration(unansweredMs)}: it goes on with those it had.`,
+    problem: `Has not acknowledged the newest endpoints for ${duration(unansweredMs)}: it keeps using the previous ones.`,
     action: 'Look in its log and at its memory: docs/operate/runbooks.md#weirenvoydoesnotfollow',
   });
 }
@@ -190,7 +190,7 @@ function eventProblems({ name, waiting, lagMs, droppedSince }: ObservedService['
     ...when(lagMs > thresholds.lagMs, {
       ...{ object: name, kind: 'events-late' },
       problem: `The oldest of ${waiting} events waits for ${duration(lagMs)}.`,
-      action: 'Look at the receiver and in the log of the services: docs/operate/runbooks.md#weireventslate',
+      action: 'Check the receiver, and read the services’ log: docs/operate/runbooks.md#weireventslate',
     }),
     ...when(droppedSince !== undefined, {
       ...{ object: name, kind: 'events-dropped' },

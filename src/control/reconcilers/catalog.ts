@@ -152,7 +152,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
       onChanged();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
-    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
+    onError: (error) => log.error({ error: String(error) }, 'catalog not synced to Envoy'),
   });
   onServed(catalog.snapshots.current());
 

@@ -59,7 +59,7 @@ export function startAlerts({ store, clock, changes, subscriptions, log }: Alert
     () => (isKept ? lookMs : firstLookMs),
     () => {
       look = lookOnce().catch((error: unknown) =>
-        log({ problem: messageOf(error) }, 'thresholds could not be looked up, and are looked up again'),
+        log({ problem: messageOf(error) }, 'reading thresholds failed; retrying'),
       );
       return look;
     },

@@ -34,7 +34,7 @@ export function openKubeAccounts(options: KubeAccountsOptions): AccountControlle
         ...{ client, clock, random },
         namespace: one,
         instance: name,
-        onError: fault('an event could not be written'),
+        onError: fault('writing an event failed'),
       }),
     ]),
   );

@@ -66,7 +66,7 @@ async function openKubeCatalog(
   const { client, namespace, log, clock, random } = options;
   const kept = createKeptCatalog({
     ...{ file: join(settings.WEIR_DATA, 'catalog.json'), namespace, clock, withinMs: saveWithinMs },
-    onError: (error) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'),
+    onError: (error) => log.error({ error: String(error) }, 'writing the catalog to disk failed'),
   });
   const pods = await openPods(settings, options);
   const firstRead = Promise.withResolvers<void>();

@@ -22,7 +22,7 @@ export async function openPods(settings: Settings, options: PodsOptions) {
   const { client, namespace, log, clock, random } = options;
   const file = createKeptEndpoints({
     ...{ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace, clock, withinMs: saveWithinMs },
-    onError: (error) => log.error({ error: String(error) }, 'the last endpoints cannot be kept on disk'),
+    onError: (error) => log.error({ error: String(error) }, 'writing endpoints to disk failed'),
   });
   const shared = {
     ...{ client, namespace, clock, random },

@@ -56,8 +56,8 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
       }),
     announcements: createAnnouncementsFile(join(settings.WEIR_DATA, 'announcements.json')),
     onAnnounced: (model, { leavesAt }) =>
-      log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
-    onError: (error) => log.error({ error: messageOf(error) }, 'the announced retirements of models cannot be written'),
+      log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'model retirement announced'),
+    onError: (error) => log.error({ error: messageOf(error) }, 'writing announced retirements failed'),
   });
   charactersHere = 0;
   return {

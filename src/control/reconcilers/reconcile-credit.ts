@@ -40,7 +40,7 @@ function reported(booked: CreditBooked): Reconciled {
     ? accepted
     : statementsOf('Accepted').isFalse(
         'BookedOtherwise',
-        `spec: a Credit of this name was booked before: ${usd} USD for ${booked.workspaceName}, note "${credit.note ?? ''}". That stays. Make a Credit with another name`,
+        `spec: a Credit of this name was booked before: ${usd} USD for ${booked.workspaceName}, note "${credit.note ?? ''}". That stays. Create a Credit with another name`,
       );
   return {
     statements: [isAccepted, isBooked.isTrue('Booked', `${usd} USD as ${credit.id}`)],

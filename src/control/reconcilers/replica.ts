@@ -50,8 +50,8 @@ export function joinReplicas(options: ReplicaOptions) {
   let looking: Promise<void> | undefined;
   let closed = false;
 
-  const leases = createReplicaLeases({ ...options, onError: fault('this replica cannot report to the others') });
-  const events = createEvents({ ...options, instance: name, onError: fault('an event could not be written') });
+  const leases = createReplicaLeases({ ...options, onError: fault('publishing replica observations failed') });
+  const events = createEvents({ ...options, instance: name, onError: fault('writing an event failed') });
   const write = createObjectWriter(options.client, options.namespace);
   const elector = startElector({
     ...options,
@@ -68,7 +68,7 @@ export function joinReplicas(options: ReplicaOptions) {
     isLeading: elector.isLeading,
     replicas: async () => (own === undefined ? [] : [own, ...(await leases.others())]),
     write: { ...write, event: events.report, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
-    onError: fault('the status of an object could not be written'),
+    onError: fault('writing an object status failed'),
   });
 
   const accounts =
@@ -86,7 +86,7 @@ export function joinReplicas(options: ReplicaOptions) {
   function look(): void {
     cancelTimer();
     looking ??= lookOnce()
-      .catch(fault('this replica could not report what it observes'))
+      .catch(fault('publishing replica observations failed'))
       .finally(() => {
         looking = undefined;
         if (!closed) cancelTimer = clock.after(lookEveryMs, look);

@@ -66,7 +66,7 @@ export function startSending({ store, clock, changes, holder, name, maxWaiting, 
       if (now !== undefined && now === seen && waiting.rows === 0) return;
       const running = work().then(
         () => void (seen = now),
-        (error: unknown) => log({ problem: messageOf(error), subscription: name }, 'events could not be read'),
+        (error: unknown) => log({ problem: messageOf(error), subscription: name }, 'reading events failed'),
       );
       underWay.add(running);
       await running;
@@ -87,7 +87,7 @@ export function startSending({ store, clock, changes, holder, name, maxWaiting, 
         counts.failedTries += 1;
         failed = message.rows[0];
         ({ retryAfterMs } = refusal);
-        log({ problem: refusal.problem, subscription: name }, 'a webhook was not accepted; it is sent again');
+        log({ problem: refusal.problem, subscription: name }, 'webhook refused; retrying');
         break;
       }
       counts.delivered += message.events;
@@ -112,7 +112,7 @@ export function startSending({ store, clock, changes, holder, name, maxWaiting, 
     waiting = await store.waitingEvents({ name, maxWaiting }, clock.now());
     // The first count has those of earlier processes.
     if (before !== uncounted && waiting.dropped > before.dropped)
-      log({ dropped: waiting.dropped - before.dropped, subscription: name }, 'events were dropped');
+      log({ dropped: waiting.dropped - before.dropped, subscription: name }, 'events dropped');
   });
 
   const cancels = [every(clock, deliverMs, deliver), every(clock, countMs, count)];

@@ -146,7 +146,7 @@ describe('the watch over problems', () => {
     say(async () => mistake('spec.id'));
     clock.advance(2_000);
     await settle();
-    expect(logged).toEqual(['a look for problems failed', 'the list of problems cannot be kept on disk']);
+    expect(logged).toEqual(['problem check failed', 'writing the problem list to disk failed']);
     expect(lists().at(-1)).toHaveLength(1);
   });
 

@@ -63,14 +63,14 @@ export async function watchProblems(options: ProblemWatchOptions) {
   }
 
   const unsaved = (error: unknown): void =>
-    log.warn({ error: messageOf(error) }, 'the list of problems cannot be kept on disk');
+    log.warn({ error: messageOf(error) }, 'writing the problem list to disk failed');
 
   function look(): void {
     cancel();
     isAskedAgain = false;
     const begun = clock.elapsed();
     looking = lookOnce()
-      .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a look for problems failed'))
+      .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'problem check failed'))
       .finally(() => {
         looking = undefined;
         if (isClosed) return;

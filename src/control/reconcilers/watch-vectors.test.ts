@@ -170,7 +170,7 @@ it('serves no route with other vectors, and names endpoint, cosine and the usual
     /^other vectors than those of acme\/embed@a, endpoint b: lowest cosine -?0\.\d{4} \(\S+ text\), at least 0\.999 needed; usually /,
   );
   expect(textOf('c')).toMatch(/but norm .* usually only one of the two normalises its vectors$/);
-  expect(logged.filter((text) => text.startsWith('other vectors'))).toHaveLength(2);
+  expect(logged.filter((text) => text.startsWith('endpoint vectors differ'))).toHaveLength(2);
   expect(vectors.figures().map(({ isSame }) => isSame)).toEqual([true, false, false]);
 });
 
@@ -422,6 +422,6 @@ it('never serves an engine whose vectors depend on the other texts of a call, an
   await begin();
   expect([served(model), rows.get(id)?.routeId]).toEqual([['b'], `${id}@b`]);
   expect(textOf('a')).toMatch(
-    /between its own vectors of one text, alone and beside others in a call; usually llama\.cpp/,
+    /between its own vectors of one text, alone and with others in a call; usually llama\.cpp/,
   );
 });

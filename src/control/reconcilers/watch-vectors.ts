@@ -226,7 +226,7 @@ async function readReferences(state: WatchState, { clock, store, changes, log }:
       state.retainedAt = clock.elapsed();
     }
   } catch (error) {
-    log.warn({ error: messageOf(error) }, 'the reference vectors cannot be read: what is known of vectors stays');
+    log.warn({ error: messageOf(error) }, 'reading reference vectors failed: keeping the previous results');
   } finally {
     state.isReading = false;
   }
@@ -323,10 +323,10 @@ async function becomeReference(
       before?.since,
     );
     takeReference(state, reference, clock.elapsed());
-    log.info({ model: model.id, route: reference.routeId }, 'reference vectors known');
+    log.info({ model: model.id, route: reference.routeId }, 'reference vectors stored');
     return reference;
   } catch (error) {
-    log.warn({ model: model.id, error: messageOf(error) }, 'the reference vectors cannot be written');
+    log.warn({ model: model.id, error: messageOf(error) }, 'writing reference vectors failed');
     return undefined;
   }
 }
@@ -341,9 +341,10 @@ function take(
   if (before === verdict.kind) return;
   const record = { model: of.model.id, route: of.route.id, endpoint: place.endpoint.name };
   if (verdict.kind === 'same') {
-    if (before !== undefined) log.info({ ...record, lowest: verdict.lowest }, 'the same vectors again');
+    if (before !== undefined)
+      log.info({ ...record, lowest: verdict.lowest }, 'endpoint vectors match the reference again');
     return;
   }
   const { finding, explanation } = verdict;
-  log.warn({ ...record, finding, explanation }, 'other vectors: the endpoint gets no requests');
+  log.warn({ ...record, finding, explanation }, 'endpoint vectors differ from the reference: removed from routing');
 }

@@ -140,7 +140,7 @@ describe('a name that is not known', () => {
   it('is reported when the first look-up fails', async () => {
     const { told } = follow('a.svc');
     await end('a.svc', 'fails');
-    expect(told()).toEqual(['spec.endpoint.host: "a.svc" cannot be looked up']);
+    expect(told()).toEqual(['spec.endpoint.host: "a.svc" cannot be resolved']);
   });
 
   it('holds up the others of its source for a second only', async () => {

@@ -192,7 +192,7 @@ function addressIn(host: string): readonly string[] {
 
 function troubleOf(names: readonly HostName[]): string {
   const faults = names.map(({ host, addresses }) =>
-    addresses === undefined ? `"${host}" cannot be looked up` : `"${host}" has no address`,
+    addresses === undefined ? `"${host}" cannot be resolved` : `"${host}" has no address`,
   );
   return `spec.endpoint${names.length === 1 ? '.host' : 's'}: ${faults.join(', ')}`;
 }

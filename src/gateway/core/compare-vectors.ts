@@ -101,7 +101,7 @@ export function besideVerdict(
   if (lowest >= minSimilarity - rounding) return undefined;
   return {
     ...{ kind: 'differs', lowest, texts: [] },
-    finding: `cosine ${figure(lowest)} between its own vectors of one text, alone and beside others in a call`,
+    finding: `cosine ${figure(lowest)} between its own vectors of one text, alone and with others in a call`,
     explanation: 'llama.cpp with several slots: start it with --parallel 1, or set spec.embedding.maxInputs to 1',
   };
 }

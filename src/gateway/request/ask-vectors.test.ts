@@ -66,7 +66,7 @@ it('tells another length from an answer that cannot be read', async () => {
   expect(await long.answer).toEqual({ kind: 'wrong-length', length: 3 });
   const empty = asking();
   empty.replies(0, { data: [item([null, null]), item([1, 2], 1)] });
-  expect(await empty.answer).toMatchObject({ kind: 'failed', why: expect.stringMatching(/null in place of a number/) });
+  expect(await empty.answer).toMatchObject({ kind: 'failed', why: expect.stringMatching(/null instead of a number/) });
 });
 
 it('fails with the reason of the engine, of the connection, and of its silence', async () => {

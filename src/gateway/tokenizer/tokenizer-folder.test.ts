@@ -89,7 +89,7 @@ it.each<readonly [string, Readonly<Record<string, unknown>>, string]>([
   [
     'no template',
     { 'tokenizer_config.json': {} },
-    'm/tokenizer_config.json: chat_template: expected a chat template here or in chat_template.jinja beside',
+    'm/tokenizer_config.json: chat_template: expected a chat template here or in chat_template.jinja in the same folder',
   ],
   [
     'a template that cannot be parsed',

@@ -81,7 +81,7 @@ export async function readTokenizerFolder(root: string, path: string): Promise<T
   const template = found('default');
   const toolTemplate = found('tool_use');
   if (template === undefined) {
-    const message = 'expected a chat template here or in chat_template.jinja beside';
+    const message = 'expected a chat template here or in chat_template.jinja in the same folder';
     return {
       tokenizer,
       config,

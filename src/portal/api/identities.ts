@@ -30,7 +30,7 @@ const rules = {
     .meta({ description: '`identity`: all tokens share the limits; `subject`: each subject has its own.' }),
   tags: z
     .record(z.string(), rule)
-    .meta({ description: 'CEL over `claims` by the name of the tag.', example: { app: 'claims.sub' } }),
+    .meta({ description: 'CEL over `claims` by tag name.', example: { app: 'claims.sub' } }),
   bound: z
     .boolean()
     .meta({ description: 'Whether the API server must confirm that the ServiceAccount and the pod still exist.' }),

@@ -68,7 +68,7 @@ export type NewKeyObject = z.input<typeof newKey>;
 /** The answer to `POST /workspaces/{id}/keys`. No other answer has the text of a key. */
 export const createdKey = key
   .extend({
-    key: z.string().meta({ description: 'The text of the key. It is shown only once.', example: 'sk-weir-…' }),
+    key: z.string().meta({ description: 'The key’s text. Weir shows it only once.', example: 'sk-weir-…' }),
   })
   .meta({ id: 'CreatedKey', description: 'A new key, with its text.' });
 export type CreatedKeyObject = z.infer<typeof createdKey>;
@@ -83,7 +83,7 @@ export const keyRotation = z
       description: 'Hours until the earlier key expires, unless it expires sooner.',
     }),
   })
-  .meta({ id: 'KeyRotation', description: 'A new key in place of another one.' });
+  .meta({ id: 'KeyRotation', description: 'A key that replaces another one.' });
 export type KeyRotationObject = z.input<typeof keyRotation>;
 
 /** The answer to `POST /keys/{id}/rotate`. */

@@ -16,7 +16,7 @@ export const playgroundHeaders = z.object({
     .max(200)
     .regex(/^[\x21-\x7e]+$/)
     .optional()
-    .meta({ description: 'An API key that is used in place of the portal’s own. Its workspace pays.' }),
+    .meta({ description: 'An API key to use instead of the portal’s own. Its workspace pays.' }),
 });
 
 export const playgroundBody = z

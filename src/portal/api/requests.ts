@@ -34,8 +34,8 @@ export const requestsQuery = pageQuery.extend({
     description:
       'Only the request with this id, or those with this `x-request-id`. The ledger has no index of the latter: without `from`, only the last seven days are searched for it.',
   }),
-  from: givenMoment.optional().meta({ description: 'Only those that started at this moment or later.' }),
-  to: givenMoment.optional().meta({ description: 'Only those that started before this moment.' }),
+  from: givenMoment.optional().meta({ description: 'Only requests that started at this moment or later.' }),
+  to: givenMoment.optional().meta({ description: 'Only requests that started before this moment.' }),
 });
 export type RequestsQuery = z.output<typeof requestsQuery>;
 
@@ -111,7 +111,7 @@ export const requestDetail = z
       .array(storySchema.pick({ id: true, started_at: true, model: true, outcome: true }).meta({ id: 'RequestMatch' }))
       .meta({
         description:
-          'Where an `x-request-id` was asked for: the requests that were sent with it, newest first. The newest is the one shown. Empty where the id of a request was asked for.',
+          'For an `x-request-id`: the requests with it, newest first. The answer shows the newest. Empty for a request id.',
       }),
   })
   .meta({ id: 'RequestDetail', description: 'A request and its story.' });

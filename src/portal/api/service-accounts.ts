@@ -18,11 +18,10 @@ export const serviceAccount = z
     name,
     prefix,
     status: z.enum(serviceAccountStates),
-    scopes: z.array(z.enum(scopes)).meta({ description: 'What its token may do.', example: ['usage:read'] }),
-    workspaces: z
-      .array(workspaceId)
-      .nullable()
-      .meta({ description: 'Workspaces in which it has them, of those that the caller sees; null: all workspaces.' }),
+    scopes: z.array(z.enum(scopes)).meta({ description: 'The rights of its token.', example: ['usage:read'] }),
+    workspaces: z.array(workspaceId).nullable().meta({
+      description: 'Workspaces in which it has these rights, as far as the caller may see them; null: all workspaces.',
+    }),
     ...moments,
   })
   .meta({ id: 'ServiceAccount', description: 'Calls this API for a script.' });

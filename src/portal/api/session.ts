@@ -6,7 +6,7 @@ import { keyId, moment, workspaceId } from './values.ts';
 /** The kind of a caller. `admin`: all rights. `member`: by its role in each workspace. `key`: an API key, which sees itself. `service-account`: by its scopes. */
 export const role = z
   .enum([...sessionRoles, 'service-account'])
-  .meta({ id: 'Role', description: 'The role of the caller.' });
+  .meta({ id: 'Role', description: 'The caller’s role.' });
 export type Role = z.infer<typeof role>;
 
 /** `GET /sign-in`: the ways to sign in. Needs no session. */
@@ -46,7 +46,7 @@ const ownWorkspace = z
       .enum([...workspaceRoles, 'key'])
       .nullable()
       .meta({ description: 'Role in the workspace; null for a service account.', example: 'owner' }),
-    may: z.array(z.enum(accessRights)).meta({ description: 'What the caller may do in it.', example: ['keys:read'] }),
+    may: z.array(z.enum(accessRights)).meta({ description: 'The caller’s rights in it.', example: ['keys:read'] }),
   })
   .meta({ id: 'OwnWorkspace' });
 export type OwnWorkspaceObject = z.infer<typeof ownWorkspace>;
@@ -79,5 +79,5 @@ export const signedOut = z
   .object({
     log_out_url: z.string().meta({ description: 'Where the browser goes to end the session with the provider, too.' }),
   })
-  .meta({ id: 'SignedOut', description: 'The session of the portal has ended; that of the provider has not.' });
+  .meta({ id: 'SignedOut', description: 'The portal session has ended; the provider’s session has not.' });
 export type SignedOutObject = z.infer<typeof signedOut>;

@@ -30,7 +30,7 @@ const tagBudget = z
     spent: usd.meta({ description: 'Spent in the current period on requests with the tag.' }),
     thresholds: budgetThresholds,
   })
-  .meta({ id: 'TagBudget', description: 'What may be spent in a period on the requests that have a tag.' });
+  .meta({ id: 'TagBudget', description: 'Maximum spend in a period on the requests with a tag.' });
 export type TagBudgetObject = z.infer<typeof tagBudget>;
 
 /** `GET` and `POST /workspaces/{id}/tag-budgets`. */

@@ -35,7 +35,7 @@ export const usageQuery = z.object({
     .optional()
     .meta({
       description:
-        'The name of the tag by whose values `by=tag` groups. Tags are counted by days: `from` and `to` are then UTC days, and `by` has no `hour`.',
+        'The tag name by whose values `by=tag` groups. Tags are counted by days: `from` and `to` are then UTC days, and `by` has no `hour`.',
       example: 'team',
     }),
   top: z.coerce
@@ -71,7 +71,7 @@ export const usageLine = z
     model: modelId.nullable(),
     key: keyId.nullable(),
     key_name: z.string().nullable().meta({ description: 'Name of the key, where it has one.' }),
-    key_workspace: z.string().nullable().meta({ description: 'Name of the workspace of the key.' }),
+    key_workspace: z.string().nullable().meta({ description: 'Name of the key’s workspace.' }),
     workspace: z.string().nullable().meta({ description: 'Name of the workspace.' }),
     surface: z.enum(surfaces).nullable(),
     tag: z

@@ -82,7 +82,7 @@ export const pageQuery = z.object({
 /** A `next_cursor` that is a number with at most this many digits. */
 export function numberCursor(digits: number) {
   const form = new RegExp(`^\\d{1,${digits}}$`);
-  return z.string().regex(form, 'expected the next_cursor of the page before').transform(Number);
+  return z.string().regex(form, 'expected next_cursor of the previous page').transform(Number);
 }
 
 /** A page of a list. */

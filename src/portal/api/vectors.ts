@@ -22,6 +22,6 @@ export const vectorReferences = pageOf(vectorReference, { id: 'VectorReferenceLi
 export const acceptedVectors = z
   .strictObject({
     model: modelId,
-    route: z.string().optional().meta({ description: 'Default: the route of the reference.' }),
+    route: z.string().optional().meta({ description: 'Default: the reference route.' }),
   })
-  .meta({ id: 'AcceptedVectors', description: 'The route whose vectors are the reference from now on.' });
+  .meta({ id: 'AcceptedVectors', description: 'The route whose vectors are the new reference.' });

@@ -19,7 +19,7 @@ export const workspace = z
     ...settings,
     declared_by: declaredBy,
   })
-  .meta({ id: 'Workspace', description: 'Pays for requests: a balance and a limit of requests under way.' });
+  .meta({ id: 'Workspace', description: 'Pays for requests: a balance and a maximum number of in-flight requests.' });
 export type WorkspaceObject = z.infer<typeof workspace>;
 
 export const workspacePage = pageOf(workspace, { id: 'WorkspacePage', of: 'workspaces, by name' });

@@ -36,7 +36,7 @@ export function alertRoutes(app: App, { store, clock }: Portal): void {
 
   app.post(
     '/api/v1/workspaces/:id/thresholds',
-    described('Set the thresholds of the balance', { 200: api.thresholdsSet }, { params, body: api.newThresholds }),
+    described('Set the balance thresholds', { 200: api.thresholdsSet }, { params, body: api.newThresholds }),
     async (request) => {
       const caller = callerOf(request);
       const { id } = await visibleWorkspace(store, caller, request.params.id);

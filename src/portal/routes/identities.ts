@@ -25,7 +25,7 @@ export function identityRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/identities',
-    described('Make an identity', { 201: api.identity }, { body: api.newIdentity }),
+    described('Create an identity', { 201: api.identity }, { body: api.newIdentity }),
     async (request, reply) => {
       const { name, issuer, audience, match, each, tags, bound: isBound } = request.body;
       const workspace = payerOf(request.body.workspace, request.body.workspace_claim) ?? { name: '' };
@@ -38,7 +38,7 @@ export function identityRoutes(app: App, portal: Portal): void {
 
   app.get(
     '/api/v1/identities/:id/accounts',
-    described('What the subjects of an identity spend', { 200: api.identityAccounts }, { params }),
+    described('The spend of an identity’s subjects', { 200: api.identityAccounts }, { params }),
     async (request) => {
       const { id } = await store.findIdentity(request.params.id);
       const accounts = await store.accountsOfIdentity(id, maxSubjects);

@@ -41,7 +41,7 @@ export function keyRoutes(app: App, portal: Portal): void {
   app.post(
     '/api/v1/workspaces/:id/keys',
     described(
-      'Make a key: only this answer has its text',
+      'Create a key: only this answer contains its text',
       { 201: api.createdKey },
       { params: ofWorkspace, body: api.newKey },
     ),
@@ -73,7 +73,7 @@ export function keyRoutes(app: App, portal: Portal): void {
   app.post(
     '/api/v1/keys/:id/rotate',
     described(
-      'Make a new key in place of this one, which expires after an overlap: only this answer has its text',
+      'Create a replacement for this key, which expires after an overlap: only this answer contains its text',
       { 201: api.rotatedKey },
       { params, body: api.keyRotation },
     ),
@@ -89,7 +89,7 @@ export function keyRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/keys/:id/revoke',
-    described('Revoke a key for good', { 200: api.key }, { params }),
+    described('Revoke a key permanently', { 200: api.key }, { params }),
     async (request) => {
       const caller = callerOf(request);
       const { id } = await changeableKey(store, caller, request.params.id);

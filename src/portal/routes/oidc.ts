@@ -45,7 +45,7 @@ export function oidcRoutes(app: App, portal: Portal): void {
       const invited = await portal.store.invitedRoles(address);
       if (!person.isAdmin && roles.size + invited.size === 0) {
         await portal.store.recordRefusedSignIn(person);
-        portal.log.warn({ name: person.name, groups: person.groups }, 'a person without a workspace tried to sign in');
+        portal.log.warn({ name: person.name, groups: person.groups }, 'sign-in refused: no workspace');
         return await reply.redirect(signInPage('no-workspace'));
       }
       await beginSession(
@@ -87,7 +87,7 @@ export function oidcRoutes(app: App, portal: Portal): void {
 
   function failed(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
     if (!(error instanceof OidcError)) throw error;
-    portal.log.warn({ kind: error.kind, reason: error.message, address: request.ip }, 'a sign-in has failed');
+    portal.log.warn({ kind: error.kind, reason: error.message, address: request.ip }, 'sign-in failed');
     return reply.redirect(signInPage(error.kind));
   }
 }

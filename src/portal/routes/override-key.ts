@@ -15,7 +15,7 @@ export function overrideKeyRoutes(app: App, { overrides, clock }: Portal): void 
   app.post(
     '/api/v1/keys/:id/override',
     described(
-      'Set the status of any key in an emergency, also of one that an object declares, and while the database is down',
+      'Set the status of any key in an emergency, even of a key that an object declares, and even while the database is down',
       { 200: api.overriddenKey },
       { params, body: api.keyOverride },
     ),

@@ -74,7 +74,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
           body: api.playgroundBody,
           response: {
             200: {
-              description: 'The answer of the gateway, unchanged.',
+              description: 'The gateway’s answer, unchanged.',
               content: { 'text/event-stream': { schema: z.string() }, 'application/json': { schema: z.unknown() } },
             },
           },

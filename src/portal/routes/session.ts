@@ -33,7 +33,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
       // Callers without a session send this body. The longest token with its JSON needs a quarter of the limit.
       bodyLimit: 4096,
       ...described(
-        'Sign in: the answer sets the cookie of the session',
+        'Sign in: the answer sets the session cookie',
         { 201: api.session },
         { security: [], body: api.signIn },
       ),
@@ -72,7 +72,7 @@ async function providerLogOut({ oidc, log }: Portal, session: Session | undefine
   try {
     return await oidc?.logOutUrl(session.logOutHint);
   } catch (error) {
-    log.warn({ reason: messageOf(error) }, 'a log-out could not be sent to the identity provider');
+    log.warn({ reason: messageOf(error) }, 'log-out at the identity provider failed');
     return undefined;
   }
 }

@@ -31,7 +31,7 @@ export function workspaceRoutes(app: App, portal: Portal): void {
 
   app.post(
     '/api/v1/workspaces',
-    described('Make a workspace', { 201: api.workspace }, { body: api.newWorkspace }),
+    described('Create a workspace', { 201: api.workspace }, { body: api.newWorkspace }),
     async (request, reply) => {
       const { name, credit, ...body } = request.body;
       const by = authorship(callerOf(request), clock.now());

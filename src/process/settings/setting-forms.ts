@@ -156,7 +156,7 @@ export const propagators = z
   .string()
   .refine(
     (given) => /(^|,)\s*tracecontext\s*(,|$)/.test(given),
-    'expected tracecontext among them: no other is spoken',
+    'expected tracecontext among them: Weir supports no other',
   );
 
 interface Sampler {

@@ -15,7 +15,7 @@ const responses = setting(
 
 const furtherPaths = setting(
   form.choice(furtherPathsModes).default('off'),
-  'Further paths for agents and tools: GET /v1/key, which shows a key its limits and what is left of its budget, GET /v1/models/{id}, and POST /v1/messages/count_tokens. with-balance: GET /v1/key also shows the balance of the workspace; off: the paths are answered like any unknown one.',
+  'Further paths for agents and tools: GET /v1/key, which returns a key’s limits and remaining budget, GET /v1/models/{id}, and POST /v1/messages/count_tokens. with-balance: GET /v1/key also returns the workspace balance; off: Weir answers these paths like any unknown path.',
 );
 
 /**
@@ -39,7 +39,7 @@ export const settingsSchema = z.object({
   ),
   WEIR_LEDGER_RETENTION_DAYS: setting(
     form.wholeNumber(0, 36_500).default(90),
-    'Days for which the ledger keeps single requests, at least; PostgreSQL drops whole months. What they add up to is kept for good. 0: all are kept.',
+    'Minimum number of days for which the ledger keeps single requests; PostgreSQL drops whole months. Weir keeps their totals permanently. 0: Weir keeps all requests.',
   ),
   WEIR_VALKEY_URL: setting(
     form.valkeyAddress.optional(),
@@ -47,7 +47,7 @@ export const settingsSchema = z.object({
   ),
   WEIR_REPLICAS: setting(
     form.wholeNumber(1, 10_000).default(1),
-    'Replicas that run, for the share of the limits that each keeps to until Valkey reports how many there are.',
+    'Number of replicas. Each one enforces its share of the limits until Valkey reports the real number.',
   ),
   WEIR_KUBERNETES_NAMESPACE: setting(
     form.namespaceName.optional(),
@@ -55,7 +55,7 @@ export const settingsSchema = z.object({
   ),
   WEIR_ACCOUNT_NAMESPACES: setting(
     form.accountNamespaces.optional(),
-    'Namespaces whose Workspaces, ApiKeys, Credits and Identities are brought into the ledger, with commas between them, besides the namespace of the Backends and Models; none: accounts are made with commands, the admin API and the portal alone. Default: only that namespace, or the manifest folder.',
+    'Namespaces whose Workspaces, ApiKeys, Credits and Identities Weir reconciles, separated by commas, in addition to the namespace that contains Backends and Models; none: only commands, the admin API and the portal create accounts. Default: only that namespace, or the manifest folder.',
   ),
   WEIR_POD_NAME: setting(
     form.podName.optional(),
@@ -73,7 +73,7 @@ export const settingsSchema = z.object({
   ),
   WEIR_KEEP_ALIVE_SECONDS: setting(
     form.wholeNumber(1, 3600).default(15),
-    'Silence towards a caller, seconds, after which the answer is begun and kept alive: with events on a stream, with white space before JSON.',
+    'Silence towards a caller, seconds, after which Weir starts the answer and keeps it alive: with events on a stream, with white space before JSON.',
   ),
   WEIR_DRAIN_SECONDS: setting(
     form.wholeNumber(0, 3600).default(30),
@@ -89,25 +89,25 @@ export const settingsSchema = z.object({
   ),
   WEIR_WEB_SEARCH_PRICE: setting(
     form.searchPrice.default(0n),
-    `What a search of the web is billed, USD from 0 to ${form.maxSearchPrice}, such as 0.005; default: 0.`,
+    `Price of one web search, USD from 0 to ${form.maxSearchPrice}, such as 0.005; default: 0.`,
   ),
   WEIR_SEAL_KEY_FILE: setting(
     form.text.optional(),
-    'Keys that seal what searches found, and reasoning on the third surface, 32 random bytes in base64 or hex on each line: the first one seals, all of them open; default: one that is made in the data folder, for a single replica.',
+    'Keys that seal search results, and reasoning on the third surface, 32 random bytes in base64 or hex on each line: the first key seals, every key opens; default: a key that Weir creates in the data folder, for a single replica.',
   ),
   WEIR_RESPONSES: responses,
   WEIR_FURTHER_PATHS: furtherPaths,
   WEIR_COST_HEADERS: setting(
     form.choice(['off', 'on']).default('off'),
-    'Whether answers have the headers x-weir-cost, USD, if they are not streamed, and x-weir-budget-remaining, what is left of the budget of the key.',
+    'Whether answers contain the headers x-weir-cost, USD, if they are not streamed, and x-weir-budget-remaining, the key’s remaining budget.',
   ),
   WEIR_IDENTITIES: setting(
     form.choice(['off', 'on']).default('off'),
-    'Tokens in place of keys: on takes those of Identities; off: a token is no key.',
+    'Tokens instead of keys: on accepts the tokens of Identities; off refuses them.',
   ),
   WEIR_BILLING_LINES: setting(
     form.choice(['drop', 'keep']).default('drop'),
-    'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',
+    'The billing line that coding agents put before their system text: it differs in each session, so engines could not share the beginnings of prompts.',
   ),
   ...receiverSettings,
   WEIR_LOG_LEVEL: setting(
@@ -133,7 +133,7 @@ export const envoySettingsSchema = z.object({
   WEIR_TRUSTED_HOPS: setting(form.wholeNumber(0, 99).default(0), 'Proxies in front of Envoy that are believed.'),
   WEIR_TRUSTED_IDENTITY_HEADER: setting(
     form.headerName.optional(),
-    'Header in which a trusted proxy passes on the claims of a token that it has verified, JSON in base64url; it needs WEIR_TRUSTED_HOPS above 0, and the proxy must remove it from what callers send.',
+    'Header in which a trusted proxy forwards the claims of a token that it has verified, JSON in base64url; it needs WEIR_TRUSTED_HOPS above 0, and the proxy must remove it from callers’ requests.',
   ),
   WEIR_CONNECTIONS_PER_ADDRESS: setting(
     form.wholeNumber(0, 1_000_000).optional(),
@@ -145,7 +145,7 @@ export const envoySettingsSchema = z.object({
   ),
   WEIR_ENVOY_OPS_PORT: setting(
     form.port.optional(),
-    'Port on 127.0.0.1 where Prometheus finds the metrics of the Envoy that `weir start` runs; default: none.',
+    'Port on 127.0.0.1 where Prometheus scrapes the metrics of `weir start`’s Envoy; default: none.',
   ),
   WEIR_TLS_CERTIFICATE_FILE: setting(z.string().optional(), 'PEM file; the edge then speaks TLS only.'),
   WEIR_TLS_KEY_FILE: setting(z.string().optional(), 'PEM file of its key.'),
@@ -172,7 +172,7 @@ export const portalSettingsSchema = z.object({
   ),
   WEIR_ADMIN_TOKEN_FILE: setting(
     form.text.optional(),
-    'File of the admin token, 32 characters or more; default: admin-token in the data folder, which is made.',
+    'File with the admin token, 32 characters or more; default: admin-token in the data folder, which Weir creates.',
   ),
   WEIR_ADMIN_TRUSTED_HOPS: setting(
     form.wholeNumber(0, 100).default(0),
@@ -184,7 +184,7 @@ export const portalSettingsSchema = z.object({
   ),
   WEIR_ACCOUNT_METRICS: setting(
     form.wholeNumber(0, 1_000).default(200),
-    'How many workspaces and keys the metrics of the portal name, those that spend most; 0: no metrics of accounts.',
+    'Maximum number of workspaces and keys that the portal’s metrics name, by spend; 0: no metrics of accounts.',
   ),
   WEIR_PUBLIC_URL: setting(
     form.httpUrl('an address such as https://models.example.com/v1').optional(),
@@ -199,10 +199,10 @@ export const portalSettingsSchema = z.object({
     'OpenID provider that people sign in with; needs WEIR_OIDC_CLIENT_ID and WEIR_ADMIN_URL.',
   ),
   WEIR_OIDC_NAME: setting(form.text.max(50).optional(), 'Its name on the sign-in page; default: its host name.'),
-  WEIR_OIDC_CLIENT_ID: setting(form.text.optional(), 'The portal, as the provider knows it.'),
+  WEIR_OIDC_CLIENT_ID: setting(form.text.optional(), 'The portal’s client ID at the provider.'),
   WEIR_OIDC_CLIENT_SECRET_FILE: setting(
     form.text.optional(),
-    'File of the secret that the provider knows the portal by; default: none, a public client.',
+    'File with the portal’s client secret at the provider; default: none, a public client.',
   ),
   WEIR_OIDC_SCOPES: setting(
     form.oidcScopes.default('openid profile email'),
@@ -234,16 +234,13 @@ export const pickerSettingsSchema = z.object({
   ),
   WEIR_PICKER_ENDPOINTS: setting(
     form.endpointList.optional(),
-    'The endpoints themselves, in place of a pool, with commas: 10.0.0.5:8000,10.0.0.6:8000.',
+    'The endpoints, instead of a pool, separated by commas: 10.0.0.5:8000,10.0.0.6:8000.',
   ),
   WEIR_PICKER_HOST: setting(
     form.ipAddress.default('127.0.0.1'),
     'Address of the picker and of its health service; 0.0.0.0 lets gateways of other hosts reach it.',
   ),
-  WEIR_PICKER_PORT: setting(
-    form.port.default(9002),
-    'Port where gateways ask, ext_proc over gRPC; 0 takes a free one.',
-  ),
+  WEIR_PICKER_PORT: setting(form.port.default(9002), 'Port for gateways, ext_proc over gRPC; 0 takes a free one.'),
   WEIR_PICKER_HEALTH_PORT: setting(
     form.port.default(9003),
     'Port of the gRPC health service, without TLS; 0 takes a free one.',
@@ -263,11 +260,11 @@ export const pickerSettingsSchema = z.object({
   WEIR_TLS_KEY_FILE,
   WEIR_PICKER_CLIENT_CA_FILE: setting(
     WEIR_TLS_CERTIFICATE_FILE,
-    'PEM file with the authorities that sign the certificates of gateways; default: gateways need none.',
+    'PEM file with the authorities that sign the gateways’ certificates; default: gateways need no certificate.',
   ),
   WEIR_REPLICAS: setting(
     WEIR_REPLICAS,
-    'Pickers that gateways ask for this pool. From two on, a conversation has an endpoint that all of them expect to hold it.',
+    'Number of pickers for this pool. With two or more, all of them expect a conversation at the same endpoint.',
   ),
   WEIR_OPS_HOST,
   WEIR_OPS_PORT,

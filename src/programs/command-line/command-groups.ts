@@ -28,7 +28,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'serve',
-    summary: 'run the service beside an Envoy',
+    summary: 'run the service alongside an Envoy',
     load: {
       kind: 'program',
       run: async () => (await import('../serve/serve.ts')).run,
@@ -78,7 +78,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'usage',
-    summary: 'what was used and what it cost, from the ledger',
+    summary: 'usage and cost, from the ledger',
     load: { kind: 'commands', register: async () => (await import('../commands/usage.ts')).usageCommand },
   },
   {
@@ -118,7 +118,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'top',
-    summary: 'who sends the requests of the last minute',
+    summary: 'the last minute’s callers, by requests',
     load: { kind: 'commands', register: async () => (await import('../commands/top.ts')).topCommand },
   },
   {
@@ -138,7 +138,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'model',
-    summary: 'look after the vectors of embedding models',
+    summary: 'manage the vectors of embedding models',
     load: { kind: 'commands', register: async () => (await import('../commands/model.ts')).modelCommand },
   },
   {
@@ -158,7 +158,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'envoy',
-    summary: 'what the Envoy beside `serve` needs at its start and at its end',
+    summary: 'start and stop the Envoy alongside `serve`',
     load: { kind: 'commands', register: async () => (await import('../commands/envoy.ts')).envoyCommand },
   },
 ];

@@ -40,7 +40,7 @@ it('knows the programs that keep running', () => {
 it.each(programs)('weir %s survives a shortage that no code handles, and reports it', async (name) => {
   expect(await helpOf(name)).toEqual({
     code: 0,
-    error: 'weir: the system has nothing left for this process: none left\n',
+    error: 'weir: out of system resources: none left\n',
     help: expect.stringContaining(`weir ${name}`),
   });
 });

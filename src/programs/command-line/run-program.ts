@@ -65,7 +65,7 @@ export async function runProgram<Settings extends LogSettings>(
     });
     programLog = await openProgramLog(given, { onLevel: (level) => announce({ type: 'log-level', level }) });
     const log = limitRepeats(programLog.log, backgroundClock);
-    const shortages = (error: Error): void => log.error({ err: error }, 'the system has nothing left for this process');
+    const shortages = (error: Error): void => log.error({ err: error }, 'out of system resources');
     endSurvival = surviveShortages(shortages);
     running = await start(given, { programLog, announce, stopped: stop.promise, fatal });
     const cancelCollection = collectOnceStarted(running.isIdle);

@@ -54,9 +54,7 @@ export function databaseCommand<Options extends object>(
     .option('--data <dir>', 'folder of the SQLite database (default: the database of WEIR_DATABASE_URL, else .weir)')
     .option('--json', 'print JSON, errors too')
     .addOption(
-      command
-        .createOption('-o, --output <form>', 'wide: all columns, also those for which 80 are too few')
-        .choices(['wide']),
+      command.createOption('-o, --output <form>', 'wide: all columns, even beyond 80 characters').choices(['wide']),
     )
     .action(async () => {
       const options = command.opts<CommonOptions & Options>();

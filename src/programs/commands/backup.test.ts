@@ -68,7 +68,7 @@ describe('weir backup', () => {
     writeFileSync(taken, 'precious');
     expect(await runCommand(['backup', taken, '--data', data])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`There is a file ${taken} already`) as string,
+      stderr: expect.stringContaining(`The file ${taken} exists`) as string,
     });
     expect(readFileSync(taken, 'utf8')).toBe('precious');
     const env = { WEIR_DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' };

@@ -19,7 +19,7 @@ import { isStdin, readInput } from '../command-line/read-input.ts';
 
 /** Adds `weir catalog check DIR [--json]`, with exit code 1 when there is any problem, and `weir catalog convert-litellm FILE`. */
 export function catalogCommand(program: Command): void {
-  const catalog = program.command('catalog').description('look after the model catalog');
+  const catalog = program.command('catalog').description('manage the model catalog');
   catalog
     .command('check')
     .description('check a folder of manifests: every problem by file, line and field')

@@ -58,7 +58,7 @@ function below(command: Command, before: string): readonly Completed[] {
     ...command.options.flatMap(({ long, description }) =>
       long === undefined ? [] : [{ word: long, about: description }],
     ),
-    flag('help', 'show the help of the command'),
+    flag('help', 'show the command’s help'),
   ];
   return [{ path, words }, ...command.commands.flatMap((one) => below(one, path))];
 }

@@ -30,10 +30,10 @@ interface CheckFlags {
 
 /** Adds `weir engine check URL`: exit code 1 when the engine cannot do what is declared of it. */
 export function engineCommand(program: Command): void {
-  const engine = program.command('engine').description('look after engines');
+  const engine = program.command('engine').description('manage engines');
   engine
     .command('check')
-    .description('ask an engine what it can do, and compare that with what Weir takes for granted')
+    .description('test an engine’s features, and compare them with Weir’s table')
     .argument('<url>', 'address of the engine, with or without /v1')
     .argument('[others...]', 'with --embeddings: engines whose vectors are compared with those of the first one')
     .option('--model <name>', 'its name for the model; needed where it lists several')
@@ -167,7 +167,7 @@ function textReport(facts: Facts, { lines, capabilities, isGood }: EngineReport)
     ? ['good: everything that is declared is true, as far as answers show']
     : Object.keys(capabilities).length > 0
       ? [
-          'not good. With this in the route of the Model, Weir uses what works:',
+          'not good. With this in the Model’s route, Weir uses only working features:',
           stringify({ capabilities }, { lineWidth: 0 }).trimEnd(),
         ]
       : ['not good: Weir cannot use this engine'];

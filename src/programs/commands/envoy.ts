@@ -15,9 +15,7 @@ const heapShare = 0.8;
 
 /** Adds `weir envoy`, for places that run Envoy and `weir serve` side by side without `weir start`, such as a pod. */
 export function envoyCommand(program: Command): void {
-  const group = program
-    .command('envoy')
-    .description('what the Envoy beside `weir serve` needs at its start and its end');
+  const group = program.command('envoy').description('start and stop the Envoy alongside `weir serve`');
 
   group
     .command('bootstrap')
@@ -58,9 +56,9 @@ export function envoyCommand(program: Command): void {
 
   group
     .command('drain')
-    .description('have Envoy say that it is about to end, and wait until the requests of callers are finished')
+    .description('make Envoy fail its health checks, and wait until callers’ requests are finished')
     .option('--run <dir>', 'folder that Envoy and the service share (default: WEIR_RUN, else .weir/run)')
-    .option('--hold <seconds>', 'first go on serving for so long: load balancers take a while to notice', seconds, 0)
+    .option('--hold <seconds>', 'first keep serving for this time: load balancers take a while to notice', seconds, 0)
     .option('--seconds <n>', 'longest wait for open requests after that', seconds, 600)
     .action(async (options: DrainFlags) => {
       const admin = createEnvoyAdmin(runFolder(runOf(options)));

@@ -16,7 +16,7 @@ export function eventsCommand(program: Command): void {
   accountsCommand<ReplayOptions>(
     group
       .command('replay')
-      .description('send events again, with the same ids, after those that wait')
+      .description('send events again, with the same ids, after all waiting ones')
       .requiredOption(
         '--since <when>',
         'requests started, and rows written, at or after this UTC day or moment',

@@ -23,9 +23,9 @@ export function explainCommand(program: Command): void {
     program
       .command('explain')
       .description(
-        'show the story of one request: plan, attempts, faults, times, bill; from the services of WEIR_SERVICES, else those that run with this data folder, else from the ledger',
+        'trace one request: plan, attempts, faults, times, bill; from the services in WEIR_SERVICES, otherwise from the data folder’s services, otherwise from the ledger',
       )
-      .argument('<request>', 'the id of the request, or the x-request-id of its answer'),
+      .argument('<request>', 'the request id, or the x-request-id of its answer'),
     'refuse',
     async (accounts, { data }, [request = '']) => {
       const { services, stories: live } = await fromServices(accounts, serviceOrigins(data), request);
@@ -86,7 +86,7 @@ function matchesText(request: string, stories: readonly Story[], workspaces: (id
 function requestUnknown(id: string, services: readonly ServiceAnswer[]): Refusal {
   const silent = silentOnes(services);
   const asked = services.length - silent.length;
-  const where = asked === 0 ? 'No service could be asked' : `None of the ${asked} services that answered remembers it`;
+  const where = asked === 0 ? 'No service could be reached' : `None of the ${asked} services that answered has it`;
   const away = silent.length === 0 ? '' : `; no answer from ${silent.join(', ')}`;
   return refusal('request_unknown', { id, services: `${where}${away}`, samples: maxSamples, newest: maxNewest });
 }

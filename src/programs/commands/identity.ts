@@ -44,7 +44,7 @@ const nameOrId = ['<identity>', 'name or id of the identity'] as const;
 const statuses = [
   ['suspend', 'suspended', 'refuse requests with the tokens of an identity until it is resumed: they get 403'],
   ['resume', 'active', 'take the suspension of an identity back'],
-  ['revoke', 'revoked', 'end an identity for good, with all of its accounts: requests with its tokens get 401'],
+  ['revoke', 'revoked', 'end an identity permanently, with all of its accounts: requests with its tokens get 401'],
 ] as const satisfies readonly (readonly [string, KeyStatus, string])[];
 
 /** Adds `identity` to the command line: callers without keys (docs/how-to/identities.md). */
@@ -89,7 +89,7 @@ export function identityCommand(program: Command): void {
 }
 
 function createCommand(group: Command): void {
-  const create = withRules(group.command('create').description('make an identity'))
+  const create = withRules(group.command('create').description('create an identity'))
     .argument('<name>', 'for people and reports: letters, digits, ".", "_" and "-", at most 64')
     .option('--bound', 'the API server must confirm that the ServiceAccount and the pod of a token still exist')
     .option('--models <patterns>', "all that its tokens may call, such as 'org/*,org/model'", modelsOption)
@@ -115,7 +115,7 @@ function createCommand(group: Command): void {
 }
 
 function changeCommand(group: Command): void {
-  const change = withRules(group.command('change').description('change an identity; what is not given stays as it is'))
+  const change = withRules(group.command('change').description('change an identity; omitted options keep their values'))
     .argument(...nameOrId)
     .option('--no-tags', 'take all tags away')
     .option('--bound', 'the API server must confirm that the ServiceAccount and the pod of a token still exist')

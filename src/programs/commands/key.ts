@@ -25,7 +25,7 @@ interface UpdateOptions {
 }
 
 const statuses = [
-  ['revoke', 'revoked', 'end a key for good: requests with it get 401'],
+  ['revoke', 'revoked', 'end a key permanently: requests with it get 401'],
   ['suspend', 'suspended', 'refuse requests with a key until it is resumed: they get 403'],
   ['resume', 'active', 'take the suspension of a key back'],
 ] as const satisfies readonly (readonly [string, KeyStatus, string])[];
@@ -58,7 +58,7 @@ export function keyCommand(program: Command): void {
         .argument('<id>', 'id of the key')
         .option(
           '--override',
-          'also a key that an object declares, until the object is changed; while the database is down, through the portal of the data folder',
+          'even a key that an object declares, until the object changes; while the database is down, through the data folder’s portal',
         ),
       async (location, { override, data }, [id = '']) => {
         const { openAccounts } = await import('../../books/store/open-accounts.ts');
@@ -81,7 +81,7 @@ export function keyCommand(program: Command): void {
   const limits = group
     .command('limits')
     .description(
-      'change how many requests a key may make, and how many tokens it may use; what is not given stays as it is',
+      'change how many requests a key may make, and how many tokens it may use; omitted options keep their values',
     )
     .argument('<id>', 'id of the key');
   accountsCommand(withChanges(limits, keyFields), 'refuse', async (accounts, options, [id = '']) =>
@@ -90,9 +90,9 @@ export function keyCommand(program: Command): void {
 
   const update = group
     .command('update')
-    .description('change the name, the expiry or the models of a key; what is not given stays as it is')
+    .description('change a key’s name, expiry or models; omitted options keep their values')
     .argument('<id>', 'id of the key')
-    .option('--name <text>', 'what it is for; an empty text takes the name away')
+    .option('--name <text>', 'its purpose; an empty text removes the name')
     .option('--expires <when>', 'good until this UTC day or moment, or "never"', optionOr('never', momentOption))
     .option('--models <patterns>', 'all that it may call, or "all"', optionOr('all', modelsOption))
     .hook('preAction', () => {
@@ -128,13 +128,13 @@ export function keyCommand(program: Command): void {
 function createCommand(group: Command): void {
   const create = withFields(
     withBudget(
-      group.command('create').description('make a key; its text is shown this once'),
+      group.command('create').description('create a key; Weir shows its text only once'),
       'with the key',
     ).requiredOption('--workspace <workspace>', 'name or id of the workspace that pays'),
     keyFields,
   )
-    .option('--name <text>', 'what it is for')
-    .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
+    .option('--name <text>', 'its purpose')
+    .option('--expires <when>', 'valid until this UTC day or moment: later requests get 401', momentOption)
     .option(
       '--models <patterns>',
       "all that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",

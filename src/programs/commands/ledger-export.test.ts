@@ -173,7 +173,7 @@ describe('weir ledger export', () => {
     writeFileSync(file, 'precious');
     expect(await weir('ledger', 'export', '--format', 'csv', '--out', file)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`There is a file ${file} already`) as string,
+      stderr: expect.stringContaining(`The file ${file} exists`) as string,
     });
     expect(readFileSync(file, 'utf8')).toBe('precious');
     expect(readdirSync(folder)).toEqual(['taken.csv']);

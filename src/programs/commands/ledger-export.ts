@@ -30,7 +30,7 @@ export function exportCommand(group: Command): void {
   const command = group
     .command('export')
     .description(
-      'write the requests that are kept into a new file, oldest first, or the cost of days as FOCUS 1.2, beside a running service too',
+      'write the kept requests into a new file, oldest first, or the daily cost as FOCUS 1.2, even while a service runs',
     )
     .option('--since <when>', 'only requests started at or after this UTC day or moment', momentOption)
     .option('--until <when>', 'only requests started before this UTC day or moment', momentOption)

@@ -56,7 +56,7 @@ export function ledgerCommand(program: Command): void {
             : `The balances of ${wrong.length} of ${workspaces.length} workspaces are not their credits less their costs:\n${tableOf(wrong)}`,
           spendingDifferences.length === 0
             ? `What ${spendingDays} days of keys count against budgets is what the rollups say.`
-            : `What counts against budgets is not what the rollups say:\n${spendingTableOf(spendingDifferences)}`,
+            : `Budget usage differs from the daily totals:\n${spendingTableOf(spendingDifferences)}`,
           dayDifferences.length === 0
             ? 'The rollups of days are the sums of those of hours.'
             : `The rollups of ${dayDifferences.length} days of keys are not the sums of those of hours:\n${dayTableOf(dayDifferences)}`,
@@ -76,7 +76,7 @@ export function ledgerCommand(program: Command): void {
     group
       .command('shrink')
       .description(
-        'rewrite an SQLite file without its free pages, so that it shrinks by itself from then on; about 10 s for each GB, in which a service writes to its journal',
+        'rewrite an SQLite file without its free pages, so that it shrinks automatically afterwards; about 10 s for each GB, while a running service writes to its journal',
       ),
     'refuse',
     async (accounts) => {
@@ -172,7 +172,7 @@ export function backupCommand(program: Command): void {
   databaseCommand(
     program
       .command('backup')
-      .description('copy the SQLite database as it is now into a new file, beside a running service too')
+      .description('copy the SQLite database into a new file, even while a service runs')
       .argument('<file>', 'the copy; there must be no file of this name'),
     async (location, _, [operand = '']) => {
       const file = resolve(operand);

@@ -20,7 +20,7 @@ export function logLevelCommand(program: Command): void {
     program
       .command('log-level')
       .description(
-        'show or change the least level that running programs log: the services of WEIR_SERVICES, else those that run with the data folder; and the portal of the data folder',
+        'show or change the log level of running programs: the services in WEIR_SERVICES, otherwise the data folder’s services and portal',
       )
       .addArgument(new Argument('[level]', 'the new level; without it nothing changes').choices(logLevels))
       .option('--at <urls>', 'only these ops ports or portals, such as http://127.0.0.1:9190, with commas'),

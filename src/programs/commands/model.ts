@@ -6,7 +6,7 @@ import { momentText, type TableWidth, textTable } from './tables.ts';
 
 /** Adds `weir model vectors` and `weir model accept-vectors MODEL [--route ID]`: the reference vectors of embedding models. */
 export function modelCommand(program: Command): void {
-  const group = program.command('model').description('look after the vectors of embedding models');
+  const group = program.command('model').description('manage the vectors of embedding models');
 
   accountsCommand(
     group
@@ -24,7 +24,7 @@ export function modelCommand(program: Command): void {
       .command('accept-vectors')
       .description('take the vectors that a route makes now as the reference of its model; make search indexes anew')
       .argument('<model>', 'id of the model')
-      .option('--route <id>', 'model@backend (default: the route of the reference)'),
+      .option('--route <id>', 'model@backend (default: the reference route)'),
     'refuse',
     async (accounts, { route }, [modelId = '']) => {
       const accepted = await accounts.acceptVectors({ modelId: modelId.toLowerCase(), route }, byOperator());

@@ -27,7 +27,7 @@ describe('option values', () => {
   it('reads numbers by tags, and refuses what is no tag or no number', () => {
     expect(tagCountsOption('team=search:60000,app=a:b:5')).toEqual({ 'team=search': 60_000, 'app=a:b': 5 });
     for (const text of ['', 'team=search', 'team=search:', 'team=search:0', 'team:5', 'a=b:1,', 'a=b:x'])
-      expect(() => tagCountsOption(text), text).toThrow(/It must be|is no tag: expected name=value/);
+      expect(() => tagCountsOption(text), text).toThrow(/It must be|is not a tag: expected name=value/);
   });
 
   it.each([

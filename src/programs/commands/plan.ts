@@ -40,7 +40,7 @@ export function planText({ pods, service, envoy, limitedBy, postgres, valkey }: 
     ['PART', '#NUMBER', '#CORES EACH', '#MEMORY EACH', 'NOTE'],
     [
       ['service', String(pods), coresText(service.cores), memoryText(service), reasons[limitedBy]],
-      ['Envoy', String(pods), coresText(envoy.cores), memoryText(envoy), 'one beside each service'],
+      ['Envoy', String(pods), coresText(envoy.cores), memoryText(envoy), 'one for each service'],
       ['PostgreSQL', '1', coresText(postgres.cores), '', `${connections} connections, ${diskText(diskGb)}`],
       ['Valkey', '1', coresText(valkey.cores), '', 'one thread; shares the limits of all pods'],
     ],

@@ -86,9 +86,7 @@ describe('weir problems', () => {
     const url = `postgres://weir:secret-word@127.0.0.1:${await freePort()}/weir`;
     const env = { WEIR_DATABASE_URL: url, WEIR_DATA: data };
     const { code, stdout } = await runCommand(['problems', '--json'], { env });
-    const problem = expect.stringMatching(
-      /^.+ \(.+\): it cannot be opened from here, so the services could not be asked\.$/,
-    );
+    const problem = expect.stringMatching(/^.+ \(.+\): the command cannot open it, so it cannot reach the services\.$/);
     expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ object: 'database', problem }]]);
     expect(stdout).not.toContain('secret-word');
   });

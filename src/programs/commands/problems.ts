@@ -17,7 +17,7 @@ export function problemsCommand(program: Command): void {
     program
       .command('problems')
       .description(
-        'list the current problems: object, problem, since when, what to do; of the services of WEIR_SERVICES, else those that run with the data folder',
+        'list the current problems: object, problem, since when, what to do; of the services in WEIR_SERVICES, otherwise of the data folder',
       ),
     async (location, { data }) => {
       const origins = serviceOrigins(data);
@@ -72,13 +72,13 @@ function nothingRuns(folder: string): Problem {
 function databaseDown(error: unknown): Problem {
   const failure = dependencyFailure(error);
   const isMissing = refusalCodeOf(error) === 'database_missing';
-  const advice = isMissing ? 'Name the database of the gateway' : dependencyAction(failure, 'database');
-  const says = isMissing ? 'There is none where the command looks for it' : dependencySays(failure);
+  const advice = isMissing ? 'Name the gateway’s database' : dependencyAction(failure, 'database');
+  const says = isMissing ? 'The database does not exist at this address' : dependencySays(failure);
   return problemOf({
     object: 'database',
     kind: 'database-down',
     since: nowText(),
-    problem: `${says}: it cannot be opened from here, so the services could not be asked.`,
+    problem: `${says}: the command cannot open it, so it cannot reach the services.`,
     action: `${advice}. It may be another database than the gateway's: compare --data: docs/operate/runbooks.md#weirledgeraway`,
   });
 }

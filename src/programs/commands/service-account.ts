@@ -28,7 +28,7 @@ export function serviceAccountCommand(program: Command): void {
     .argument('<name>', 'for the audit trail: letters, digits, ".", "_" and "-", at most 64')
     .requiredOption('--scopes <scopes>', `what it may do, with commas: ${scopes.join(', ')}`, scopesOption)
     .option('--workspaces <workspaces>', 'where it may do that: names or ids, with commas', workspacesOption)
-    .option('--all-workspaces', 'in all workspaces, also those of later')
+    .option('--all-workspaces', 'in all workspaces, including future ones')
     .option('--expires <when>', 'good until this UTC day or moment (default: 90 days from now)', momentOption)
     .hook('preAction', () => {
       const { workspaces, allWorkspaces } = create.opts<CreateOptions>();
@@ -57,7 +57,7 @@ export function serviceAccountCommand(program: Command): void {
   accountsCommand(
     group
       .command('revoke')
-      .description('end a service account for good: calls with its token get 401')
+      .description('end a service account permanently: calls with its token get 401')
       .argument('<name>', 'name or id'),
     'refuse',
     async (accounts, _, [nameOrId = '']) =>
@@ -109,7 +109,7 @@ function tableOf(
 }
 
 function shownOnce({ name, scopes: given, expiresAt }: ServiceAccount, token: string): string {
-  return `The token of the service account "${name}". It is shown this once; only its hash is kept.
+  return `The service account token "${name}". Weir shows it only once, and keeps only its hash.
 
   ${token}
 

@@ -54,7 +54,7 @@ const ends: Readonly<Record<NonNullable<Story['outcome']>, string>> = {
 };
 
 function endLine({ id, outcome, failure, refused_for: reason, duration_ms: took }: Story): string {
-  if (outcome === null) return `${id} is under way.`;
+  if (outcome === null) return `${id} is in flight.`;
   const error =
     failure === null
       ? ''
@@ -120,7 +120,7 @@ function leftOutText(why: Plan['left_out'][number]['why'], lacks: readonly strin
     case 'ejected':
       return 'requests to it failed lately';
     case 'invalid-structure':
-      return 'its answers have been missing the structure that was asked for';
+      return 'its answers have been missing the requested structure';
     case 'other-vectors':
       return 'its vectors are others than those of the model, or not known';
   }
@@ -129,8 +129,8 @@ function leftOutText(why: Plan['left_out'][number]['why'], lacks: readonly strin
 const reasons: Readonly<Record<Attempt['reason'], string>> = {
   first: 'first attempt',
   failover: 'after a failure',
-  hedge: 'hedge beside a silent attempt',
-  resume: 'goes on with the answer that broke off',
+  hedge: 'hedge while an attempt is silent',
+  resume: 'continues the interrupted answer',
 };
 
 function attemptLine(attempt: Attempt, number: number): string {

@@ -28,7 +28,7 @@ export function topCommand(program: Command): void {
     program
       .command('top')
       .description(
-        'show who sends the requests of the last minute: requests, refusals, tokens, cost, in flight; from the services of WEIR_SERVICES, else those that run with the data folder',
+        'show the last minute’s callers: requests, refusals, tokens, cost, in flight; from the services in WEIR_SERVICES, otherwise from the data folder’s services',
       )
       .addOption(new Option('--by <group>', 'what to group by').choices(trafficGroups).default('key'))
       .option('--watch', 'show it anew every two seconds, until Ctrl-C'),

@@ -33,7 +33,7 @@ interface UsageOptions {
 export function usageCommand(program: Command): void {
   const command = program
     .command('usage')
-    .description('what was used and what it cost: sums from the rollups, or single requests')
+    .description('usage and cost: totals from the rollups, or single requests')
     .addOption(
       new Option('--by <dimensions>', 'what to sum by')
         .argParser(dimensionsOption)

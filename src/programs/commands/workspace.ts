@@ -19,7 +19,7 @@ export function workspaceCommand(program: Command): void {
 
   const create = group
     .command('create')
-    .description('make a workspace')
+    .description('create a workspace')
     .argument('<name>', 'unique: letters, digits, ".", "_" and "-", at most 64')
     .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'));
   accountsCommand<Omit<NewWorkspace, 'name'>>(
@@ -40,7 +40,7 @@ export function workspaceCommand(program: Command): void {
       .description('add to the balance of a workspace, or correct it')
       .argument('<workspace>', 'name or id')
       .argument('<usd>', 'amount to add, such as 25 or 0.5; below zero for a correction, such as -3', creditOption)
-      .option('--note <text>', 'what it is for; a correction needs one'),
+      .option('--note <text>', 'its purpose; a correction needs a note'),
     'refuse',
     async (accounts, { note }, [workspace = '', usd = '']) => {
       // If the connection breaks, the credit may or may not have been added. With its idempotency key, a second attempt

@@ -68,7 +68,7 @@ async function listUpstream(
   const { probeUpstream } = await import('./upstream.ts');
   const { writeUpstreamManifests } = await import('./upstream-manifests.ts');
   const upstream = await probeUpstream(url, { signal, key });
-  report(`${upstream.base.href} lists ${upstream.entries.length} model(s); taken for ${upstream.engine}.`);
+  report(`${upstream.base.href} lists ${upstream.entries.length} model(s); engine type: ${upstream.engine}.`);
   const folder = join(data, 'manifests-upstream');
   const models = await writeUpstreamManifests(upstream, { folder, price, key, now: systemClock.now() });
   for (const line of renamedLines(models, join(folder, 'models.yaml'))) report(line);

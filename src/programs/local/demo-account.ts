@@ -39,7 +39,7 @@ export async function prepareDemoAccount(options: {
       // The curl that is printed has to work every time.
       const amount = credit - workspace.balance;
       await creditWorkspace(queries, workspaceName, { amount, note: 'demo' }, by);
-      report(`The workspace "${workspaceName}" had nothing left; it has $${creditUsd} again.`);
+      report(`The workspace "${workspaceName}" had no balance left; it has $${creditUsd} again.`);
     }
     if (workspace.status === 'suspended')
       report(`The workspace "${workspaceName}" is suspended: \`weir workspace resume demo\`.`);

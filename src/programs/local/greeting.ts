@@ -55,7 +55,7 @@ export function greetingLines(greeting: Greeting): readonly string[] {
     '',
     ...(key === undefined
       ? [
-          'Make a key with:',
+          'Create a key with:',
           '',
           ...(workspace === undefined ? commandLines('npx weir workspace create mine --credit 10', dataFlag) : []),
           ...commandLines(`npx weir key create --workspace ${workspace ?? 'mine'}`, dataFlag),

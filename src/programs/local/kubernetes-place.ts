@@ -41,7 +41,7 @@ export async function findKubernetes(
     const refused = refusal('cluster_not_read', { server: access.server, namespace, reason: sentenceOf(error) });
     const isAnswer = isRefusal(error, 400, 401, 403);
     if (isAnswer || !existsSync(join(options.data, 'catalog.json'))) throw refused;
-    options.report(`${refused.message} Its last catalog is served until it is back.`);
+    options.report(`${refused.message} Weir serves its last catalog until it is back.`);
     return { namespace, hasModels: true };
   } finally {
     await client.close();

@@ -60,7 +60,7 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
     if (reason === undefined) return;
     opening = undefined;
     listener.failed();
-    if (!stop.aborted) report(`${reason}\nThe next visitor of the portal starts it again.`);
+    if (!stop.aborted) report(`${reason}\nThe next visit to the portal starts it again.`);
   };
 
   const listener = await listenForProgram({ host, port, maxWaiting, onWaiting: () => void (opening ??= open()) });

@@ -98,7 +98,7 @@ export function keepProcessRecord(runFolder: string, report: (line: string) => v
       renameSync(`${file}.new`, file);
     } catch (error) {
       // A full disk must not prevent the restart of a program that has died.
-      report(`The pid of ${name} could not be written down: ${messageOf(error)}.`);
+      report(`Writing the pid of ${name} failed: ${messageOf(error)}.`);
     }
   };
   return { note, remove: (): void => rmSync(file, { force: true }) };

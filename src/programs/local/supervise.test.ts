@@ -127,7 +127,7 @@ describe('the supervisor', () => {
     for (let second = 0; second < 5; second += 1) await pass(1_000);
     expect(lives[0]?.killed).toBe(true);
     expect(lives).toHaveLength(2);
-    expect(lines[0]).toBe('The service does not answer any more; ending it.');
+    expect(lines[0]).toBe('The service stopped answering; ending it.');
     await supervised.stop(0);
   });
 

@@ -60,7 +60,7 @@ export function supervise(options: SuperviseOptions) {
     });
     if (isAnswering !== undefined && silenceMs > 0) {
       const onSilent = (): void => {
-        report(`${name} does not answer any more; ending it.`);
+        report(`${name} stopped answering; ending it.`);
         child.kill();
       };
       stopWatching = watchAnswers({ ask: isAnswering, isUp, silenceMs, onSilent, clock });

@@ -23,7 +23,7 @@ const help = (): string =>
   [
     'Usage: weir picker --pool NAMESPACE/NAME | --endpoint IP:PORT… [--port N] [--ops-port N]',
     '',
-    'Answers the endpoint-picker protocol of the Gateway API Inference Extension (docs/how-to/picker.md): another gateway asks for',
+    'Answers the endpoint-picker protocol of the Gateway API Inference Extension (docs/how-to/picker.md): another gateway requests',
     'the endpoint of each request and forwards the request itself. Each setting is an environment variable; a flag wins',
     'over it.',
     '',

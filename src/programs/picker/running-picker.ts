@@ -83,7 +83,7 @@ export async function startPicker(
     onFound: ({ endpoints, trouble }) => {
       picker.setEndpoints(endpoints);
       if (trouble === undefined) log.info({ endpoints: endpoints.length }, 'endpoints');
-      else log.warn({ trouble }, 'the pool has no endpoint');
+      else log.warn({ trouble }, 'pool has no endpoints');
     },
     onKnown: () => {
       isReady = true;

@@ -18,7 +18,7 @@ it('weir portal logs lines for readers on a terminal, in colours unless NO_COLOR
     let text = '';
     for await (const piece of terminal.stdout.setEncoding('utf8')) {
       text += String(piece);
-      if (text.includes('the portal serves')) break;
+      if (text.includes('portal ready')) break;
     }
     terminal.kill();
     return text;
@@ -26,11 +26,9 @@ it('weir portal logs lines for readers on a terminal, in colours unless NO_COLOR
   const escape = '\u001b[';
   const coloured = await firstLine({});
   expect(coloured).toContain(`${escape}32mINFO`);
-  expect(stripVTControlCharacters(coloured)).toMatch(
-    /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: the portal serves \{"port":\d+\}/m,
-  );
+  expect(stripVTControlCharacters(coloured)).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: portal ready \{"port":\d+\}/m);
   const plain = await firstLine({ NO_COLOR: '1' });
-  expect(plain).toMatch(/\[.*\] INFO: the portal serves/);
+  expect(plain).toMatch(/\[.*\] INFO: portal ready/);
   expect(plain).not.toContain(escape);
-  expect(await firstLine({ WEIR_LOG_FORMAT: 'json' })).toMatch(/\{"level":30,.*"msg":"the portal serves"\}/);
+  expect(await firstLine({ WEIR_LOG_FORMAT: 'json' })).toMatch(/\{"level":30,.*"msg":"portal ready"\}/);
 });

@@ -29,7 +29,7 @@ describe('weir portal', () => {
       WEIR_SERVICES: 'http://127.0.0.1:1',
     };
     const portal = await startPortal(readPortalSettings(open), programLog);
-    expect(text()).toContain('put a proxy with TLS in front of it');
+    expect(text()).toContain('put a TLS proxy in front of it');
     const token = readFileSync(join(data, 'admin-token'), 'utf8').trim();
     const headers = { authorization: `Bearer ${token}` };
     const get = async (path: string, { port } = portal) =>

@@ -138,11 +138,11 @@ export async function startPortal(
   if (!isLoopback(host)) {
     log.warn(
       { host },
-      'the portal listens beyond this machine and speaks no TLS itself: put a proxy with TLS in front of it (docs/how-to/portal.md)',
+      'the portal listens on a non-loopback address without TLS: put a TLS proxy in front of it (docs/how-to/portal.md)',
     );
   }
   stack.defer(leaveOpsAddress(data, { program: 'portal', origin: `http://${localAddressOf(host)}:${port}` }));
-  log.info({ port }, 'the portal serves');
+  log.info({ port }, 'portal ready');
   const running = stack.move();
   return { port, close: (): Promise<void> => running.disposeAsync() };
 }
@@ -151,8 +151,8 @@ export async function startPortal(
 async function oidcOf(settings: PortalSettings, report: DependencyReport): Promise<OidcSignIn | undefined> {
   const { WEIR_OIDC_ISSUER: issuer, WEIR_OIDC_CLIENT_ID: clientId, WEIR_ADMIN_URL: portalUrl } = settings;
   if (issuer === undefined) return undefined;
-  if (clientId === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_OIDC_CLIENT_ID beside it');
-  if (portalUrl === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_ADMIN_URL beside it');
+  if (clientId === undefined) throw new Error('WEIR_OIDC_ISSUER also needs WEIR_OIDC_CLIENT_ID');
+  if (portalUrl === undefined) throw new Error('WEIR_OIDC_ISSUER also needs WEIR_ADMIN_URL');
   const secretFile = settings.WEIR_OIDC_CLIENT_SECRET_FILE;
   const { createOidcSignIn } = await import('../../portal/oidc.ts');
   return createOidcSignIn({

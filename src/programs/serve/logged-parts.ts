@@ -33,7 +33,7 @@ export function checkFile(file: string, log: PartLog): FileCheck {
   return startFileCheck(file, {
     onDamage: (findings) =>
       log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/operate/backup.md)'),
-    onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
+    onUnchecked: (error) => log.warn({ file, error }, 'database file check failed'),
   });
 }
 
@@ -85,7 +85,7 @@ export async function openGates(
   const { createValkeyLimits } = await import('../../gateway/rate-limits/valkey.ts');
   const limits = createValkeyLimits({
     ...{ address, clock: systemClock, newId: randomUUID, expectedReplicas },
-    onUp: () => log.info({}, 'limits are shared by all replicas'),
+    onUp: () => log.info({}, 'replicas share limits'),
     onDown: () => log.warn({ ...limits.link.failure() }, awayMessages[address.kind]),
   });
   const addresses = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
@@ -94,8 +94,8 @@ export async function openGates(
 }
 
 const awayMessages: Readonly<Record<ValkeyAddress['kind'], string>> = {
-  server: 'Valkey is away: each replica keeps to its share of the limits',
-  cluster: 'a server of the Valkey cluster is away: each replica keeps to its share of the limits of its workspaces',
+  server: 'Valkey unreachable: each replica enforces its share of the limits',
+  cluster: 'Valkey cluster server unreachable: each replica enforces its share of its workspaces’ limits',
 };
 
 /**

@@ -148,7 +148,7 @@ function createCheck(
     wasRead.add(issuer);
     const refused = isBound ? await faultOf(async () => review?.('-', audience)) : undefined;
     if (refused === undefined) return undefined;
-    const message = `spec.bound: the API server takes no TokenReview, which needs rbac.tokenReviews: true in the values of the chart: ${refused}`;
+    const message = `spec.bound: the API server refuses TokenReviews; set rbac.tokenReviews: true in the chart values: ${refused}`;
     return { reason: 'TokenReviewRefused', message };
   };
 }

@@ -33,7 +33,7 @@ export async function openServiceStore(
       logStatus(status);
       onChanged();
     },
-    onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
+    onForeignFile: (path) => log.warn({ path }, 'ignoring a file that is not part of the journal'),
   });
   void store.lost.then(fatal);
   const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;

@@ -73,7 +73,7 @@ it.each([
 it.each([
   [
     'admin',
-    '502, every attempt failed, the routes said: repeated failure, last fault: HTTP 500, the engine says other',
+    '502, every attempt failed, the routes said: repeated failure, last fault: HTTP 500, the engine reports other',
   ],
   ['member', '502, every attempt failed, last fault: HTTP 500'],
 ] as const)('the error and the attempts of a row are its reason for a %s', (reader, reason) => {

@@ -53,7 +53,7 @@ function factsOf({
 }: Omit<AttemptFault, 'kind' | 'cause'>) {
   return [
     ...(status === null ? [] : [`HTTP ${status}`]),
-    ...(error === null ? [] : [`the engine says ${words(error)}`]),
+    ...(error === null ? [] : [`the engine reports ${words(error)}`]),
     ...(about === null ? [] : [`about ${about}`]),
     ...(flags === null ? [] : [envoyFlags[flags] ?? `Envoy ${flags}`]),
     ...(said === undefined ? [] : [`“${said}”`]),

@@ -33,7 +33,7 @@ const faultSchema = z
       .enum(engineErrors)
       .nullable()
       .meta({ description: 'what the engine’s own error says, in the gateway’s words' }),
-    about: z.string().nullable().meta({ description: 'the part of the request that the engine’s error names' }),
+    about: z.string().nullable().meta({ description: 'the request field that the engine’s error names' }),
     envoy_flags: z
       .string()
       .regex(/^[A-Z,]+$/)
@@ -51,7 +51,7 @@ const faultSchema = z
         'what the engine said, without what it repeated of the request; members and the ledger never have it',
     }),
   })
-  .meta({ id: 'AttemptFault', description: 'why an attempt was no good' });
+  .meta({ id: 'AttemptFault', description: 'why an attempt failed' });
 
 const pickSchema = z
   .object({
@@ -62,7 +62,7 @@ const pickSchema = z
     held_tokens: count.meta({ description: 'tokens of the prompt that were expected in its cache' }),
     expected_first_token_ms: ms,
   })
-  .meta({ id: 'EndpointPick', description: 'why an attempt was made at its endpoint' });
+  .meta({ id: 'EndpointPick', description: 'why Weir picked the attempt’s endpoint' });
 
 /** The ledger stores the position, so a new end goes to the end. */
 export const attemptEnds = ['complete', 'failed', 'beaten', 'aborted'] as const;
@@ -96,7 +96,7 @@ const plannedRouteSchema = z
     chance: z.number().min(0).max(1).meta({ description: 'its share of the chances to be tried first, by its score' }),
     success: z.number().min(0).max(1).meta({ description: 'share of its attempts that succeeded lately' }),
     validity: z.number().min(0).max(1).meta({ description: 'share of its answers that had the structure asked for' }),
-    in_flight: count.meta({ description: 'attempts under way on its backend' }),
+    in_flight: count.meta({ description: 'in-flight attempts on its backend' }),
     capacity: count.nullable(),
     expected_first_output_ms: ms.nullable(),
   })
@@ -109,7 +109,7 @@ const leftOutSchema = z
       description:
         'cannot-serve: it lacks what the request needs; full: all its slots are taken; ejected: its requests failed; invalid-structure: its answers have been missing the structure; other-vectors: its vectors are others than those of the model, or not known',
     }),
-    lacks: z.array(z.string()).meta({ description: 'the parts of the request that it cannot serve' }),
+    lacks: z.array(z.string()).meta({ description: 'the request fields that it cannot serve' }),
   })
   .meta({ id: 'LeftOutRoute', description: 'a route of the model that was not in the plan' });
 
@@ -158,7 +158,7 @@ const failureSchema = z
   .object({
     code: namesOf(failures),
     status: z.number().int(),
-    about: z.array(z.string()).meta({ description: 'the parts of the request that it is about' }),
+    about: z.array(z.string()).meta({ description: 'the request fields that the error names' }),
   })
   .meta({ id: 'RequestFailure', description: 'the error that the caller got' });
 

@@ -27,7 +27,7 @@ export function addBackendGauges(registry: Registry, { endpoints, backendHealth 
   );
   labelledGauge(
     'weir_backend_healthy',
-    '1 for the status of the condition Healthy of each backend: True, False, or Unknown while nothing was tried.',
+    '1 for the status of each backend’s condition Healthy: True, False, or Unknown while nothing was tried.',
     ['backend', 'status'],
     async () =>
       [...(await backendHealth())].flatMap(([backend, is]) =>

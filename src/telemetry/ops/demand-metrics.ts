@@ -25,13 +25,13 @@ export function addDemandMetrics(registry: Registry, read: () => readonly Backen
   });
   const work = new Gauge({
     name: 'weir_backend_work_tokens',
-    help: 'Prompt tokens that wait at the endpoints, and those that come within the objective for the first token if as many come as lately.',
+    help: 'Prompt tokens that wait at the endpoints, and prompt tokens that will arrive within the first-token objective at the recent rate.',
     registers,
     labelNames,
   });
   const capacity = new Gauge({
     name: 'weir_backend_capacity_tokens',
-    help: 'Prompt tokens that the endpoints of the Backend were learned to compute within the objective for the first token.',
+    help: 'Prompt tokens that the Backend’s endpoints can compute within the first-token objective, as measured.',
     registers,
     labelNames,
   });

@@ -101,10 +101,10 @@ export interface ServiceFigures extends BackendFigures {
 export function addGauges(registry: Registry, figures: ServiceFigures): void {
   const { load, uploads, edgeAdmitRatio, blockedAddresses, droppedLogRecords, version } = figures;
   const gauge = gaugesOf(registry);
-  labelledGaugesOf(registry)('weir_build_info', 'Always 1; the version of the service is a label.', ['version'], () => [
+  labelledGaugesOf(registry)('weir_build_info', 'Always 1; the service version is a label.', ['version'], () => [
     [{ version }, 1],
   ]);
-  gauge('weir_requests_in_flight', 'Requests under way, settlement included.', figures.inFlight);
+  gauge('weir_requests_in_flight', 'In-flight requests, settlement included.', figures.inFlight);
   gauge('weir_ext_proc_streams', 'Open ext_proc streams.', figures.streams);
   gauge('weir_uploads_in_flight', 'Request bodies that have not all arrived.', uploads.arriving);
   gauge('weir_upload_memory_bytes', 'Memory charged to request bodies until their requests end.', uploads.bytes);
@@ -238,7 +238,7 @@ function addVectorGauges(registry: Registry, vectors: () => readonly VectorsFigu
   const labels = ['model', 'route'] as const;
   labelledGauge(
     'weir_route_same_vectors',
-    'Whether all probed endpoints of the route make the vectors of the model: 1 or 0; absent until one was probed.',
+    'Whether all probed endpoints of the route return the model’s reference vectors: 1 or 0; absent until one was probed.',
     labels,
     () =>
       vectors().flatMap(({ model, route, isSame }) =>

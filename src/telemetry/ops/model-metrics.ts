@@ -74,7 +74,7 @@ function declareModelMetrics(registry: Registry, times: ExemplarRegistry) {
     ),
     attempts: counter(
       'weir_attempts_total',
-      'Calls of engines, by why they were made, and whether on another endpoint of the same backend or on another route.',
+      'Calls of engines, by reason, and whether on another endpoint of the same backend or on another route.',
       ...(['model', 'backend', 'reason', 'step'] as const),
     ),
     picks: counter(

@@ -24,7 +24,7 @@ export function createRequestLog(log: Logger) {
 
   return {
     attempted: (attempt: AttemptLine): void => {
-      if (attempt.reason !== 'first') log.debug(attempt, 'another attempt');
+      if (attempt.reason !== 'first') log.debug(attempt, 'retry');
     },
     attemptFailed: (requestId: string, routeId: string, fault: Fault): void => {
       const { kind, detail, status, engineError, said } = fault;
@@ -44,7 +44,7 @@ export function createRequestLog(log: Logger) {
       implausible.set(routeId, times);
       // An engine that counts wrong does so in each answer, so only the first, the tenth, the hundredth … are logged.
       if (/^10*$/.test(String(times))) {
-        log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
+        log.warn({ requestId, routeId, times }, 'engine token count implausible');
       }
     },
     searched: (requestId: string, { provider, result, durationMs, detail }: SearchRecord): void => {

@@ -37,7 +37,7 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
   const gauge = gaugesOf(registry);
   labelledGaugesOf(registry)(
     'weir_ledger_database',
-    '1 for the state of the database. here: it answers. away: it does not, and rows go to the journal. behind: it is back, and the journal is settled first.',
+    '1 for the database state. here: it answers. away: it does not, and rows go to the journal. behind: it is back, and Weir replays the journal first.',
     ['state'],
     () => databaseStates.map(([state, label]) => [{ state: label }, Number(state === figures().database)]),
   );
@@ -49,7 +49,7 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
   gauge('weir_ledger_waiting_rows', 'Rows on their way to the disk.', () => figures().waitingRows);
   gauge(
     'weir_ledger_retention_seconds',
-    'Time for which single requests are kept; 0: for good.',
+    'Retention of single requests; 0: permanent.',
     () => figures().retentionDays * 86_400,
   );
   gauge(
@@ -59,7 +59,7 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
   );
   addTotal(registry, {
     name: 'weir_ledger_upkeep_failures_total',
-    help: 'Times that the upkeep of the ledger failed; the log says why.',
+    help: 'Failed runs of ledger maintenance; the log contains the reason.',
     total: () => figures().upkeep.failures,
   });
   if (figures().isDamaged === undefined) return;
@@ -88,7 +88,7 @@ export function addDiskGauges(
   });
   const free = new Gauge({
     name: 'weir_data_disk_free_bytes',
-    help: 'Free space for the service on the disk of the data folder.',
+    help: 'Free space for the service on the data folder’s disk.',
     registers,
   });
 }

@@ -94,7 +94,7 @@ describe('the log of requests', () => {
     repeat(() => progress({ kind: 'searched', search: { ...search, result: 'found' } }));
     expect(count('web search')).toBe(20);
     repeat(() => progress({ kind: 'implausible-usage', routeId: 'a/b@one' }));
-    expect(count('the engine counts tokens that cannot be')).toBe(2);
+    expect(count('engine token count implausible')).toBe(2);
   });
 });
 

@@ -129,8 +129,8 @@ describe('spans', () => {
     tracing.tellSpans([sample]);
     await expect.poll(() => logged).toHaveLength(2);
     expect(logged).toEqual([
-      { level: 'warn', message: 'spans cannot be exported, and are dropped', facts: { reason: '400' } },
-      { level: 'info', message: 'spans are exported again', facts: { lostSpans: 3 } },
+      { level: 'warn', message: 'span export failed: dropping spans', facts: { reason: '400' } },
+      { level: 'info', message: 'span export recovered', facts: { lostSpans: 3 } },
     ]);
     await tracing.close(1000);
     server.close();

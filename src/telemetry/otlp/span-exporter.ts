@@ -98,7 +98,7 @@ function watch(exporter: SpanExporter, log: SpanExportLog, report: SpanExportOpt
   let lost = 0;
   const reported = (result: ExportResult, spans: number): void => {
     if (result.code === ExportResultCode.SUCCESS) {
-      if (lost > 0) log.info({ lostSpans: lost }, 'spans are exported again');
+      if (lost > 0) log.info({ lostSpans: lost }, 'span export recovered');
       lost = 0;
       report?.succeeded();
       return;
@@ -106,7 +106,7 @@ function watch(exporter: SpanExporter, log: SpanExportLog, report: SpanExportOpt
     // The error may quote headers; its name and code do not.
     const reason = reasonOf(result.error);
     report?.failed({ cause: dependencyCauseOf(result.error), reason: reason ?? '' });
-    if (lost === 0) log.warn({ reason }, 'spans cannot be exported, and are dropped');
+    if (lost === 0) log.warn({ reason }, 'span export failed: dropping spans');
     lost += spans;
   };
   return {

@@ -98,7 +98,7 @@ export async function probeReasoning(
     verdict: inline !== undefined ? 'no' : trace === '' ? 'unclear' : 'yes',
     note:
       inline !== undefined
-        ? 'it stands in the text, between tags: the server has no parser for it'
+        ? 'the text contains it, between tags: the server has no parser for it'
         : trace === ''
           ? 'the model did not reason'
           : `${trace.length} characters`,
@@ -139,7 +139,7 @@ async function probeBudget(ask: AskEngine, unbounded: string): Promise<ProbeFind
   const trace = outcome.choices[0]?.reasoning ?? '';
   if (unbounded.length <= withinBudget) return { subject, verdict: 'unclear', note: 'accepted; the trace is short' };
   return trace.length <= withinBudget
-    ? { subject, verdict: 'yes', note: `${trace.length} characters in place of ${unbounded.length}` }
+    ? { subject, verdict: 'yes', note: `${trace.length} characters instead of ${unbounded.length}` }
     : { subject, verdict: 'no', note: `accepted, but the trace has ${trace.length} characters` };
 }
 
@@ -178,14 +178,14 @@ export async function probeContinuation(
     if (seen === 'anew') return found('no', 'accepted, but the answer begins anew', 'none');
     if (seen === 'echo') {
       return mark === 'echo'
-        ? found('yes', 'it repeats the partial answer and goes on', mark)
+        ? found('yes', 'it repeats the partial answer and continues', mark)
         : found('no', 'it repeats the partial answer first', 'echo');
     }
     return mark === 'echo'
-      ? found('no', 'it goes on without repeating the partial answer', 'trailing')
-      : found('yes', 'it goes on where the answer broke off', mark);
+      ? found('no', 'it continues without repeating the partial answer', 'trailing')
+      : found('yes', 'it continues where the answer broke off', mark);
   }
-  return found('no', 'accepted, but what comes does not go on from the partial answer', 'none');
+  return found('no', 'accepted, but the output does not continue the partial answer', 'none');
 }
 
 function howContinued(said: string, partial: string, whole: string): 'goes-on' | 'echo' | 'anew' | undefined {

@@ -89,7 +89,7 @@ function judgeCalls(choice: ChoiceAnswer, called: Called): Judgement {
   if (called.form === 'named' && call.name !== tool.name) return { verdict: 'no', note: `it called ${call.name}` };
   const value = parseJson(call.arguments);
   if (!isObject(value))
-    return { verdict: finish === 'length' ? 'unclear' : 'no', note: 'arguments are no JSON object' };
+    return { verdict: finish === 'length' ? 'unclear' : 'no', note: 'arguments are not a JSON object' };
   const isOfSchema = call.name !== tool.name || validator?.(value) === undefined;
   return { verdict: 'yes', note: isOfSchema ? 'a sound call' : 'a call; its arguments do not follow the schema' };
 }
@@ -130,7 +130,7 @@ function judgeText({ text, finish }: ChoiceAnswer, format: StructuredFormat): Ju
   if (!isObject(value)) {
     return finish === 'length' && text.trimStart().startsWith('{')
       ? { verdict: 'unclear', note: `accepted; the answer did not end within ${cap} tokens` }
-      : { verdict: 'no', note: 'accepted, but the answer is no JSON object' };
+      : { verdict: 'no', note: 'accepted, but the answer is not a JSON object' };
   }
   if (format === 'json_object' || validator?.(value) === undefined) return { verdict: 'yes', note: 'it follows' };
   return { verdict: 'no', note: 'accepted, but the answer does not follow the schema' };

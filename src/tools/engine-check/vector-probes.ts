@@ -38,7 +38,7 @@ export async function probeVectors(address: EngineAddress, contextLength = Infin
 async function embed(address: EngineAddress, text: string): Promise<ProbedVectors> {
   const { engine, base, model, headers, query = '', dispatcher } = address;
   const row = engines[engine].embeddings;
-  if (row === undefined) return { kind: 'failed', why: `Weir knows no embeddings of the engine ${engine}` };
+  if (row === undefined) return { kind: 'failed', why: `Weir has no embeddings support for the engine ${engine}` };
   const request = readRequest({ model, input: [text], encoding_format: 'base64' });
   const target = { engine, upstreamModel: model, parameters: [] };
   try {
@@ -76,7 +76,7 @@ function readVector(bytes: Uint8Array, dimensions = 1): ProbedVectors {
   if (state === 'open') return { kind: 'failed', why: 'the answer has no end' };
   const length = lengthInDefect(state.detail);
   if (length !== undefined && length !== dimensions) return readVector(bytes, length);
-  return { kind: 'failed', why: `the answer is no vector: ${state.detail}` };
+  return { kind: 'failed', why: `the answer is not a vector: ${state.detail}` };
 }
 
 /** Vectors beside those of the reference. The lengths of the reference are the declared ones. */

@@ -21,7 +21,7 @@ const used = [
 const hints: readonly (readonly [RegExp, string])[] = [
   [
     /\.(rpm|tpm)$/,
-    'no limit for each minute of an engine; without weights it is the share of the route. Limits: capacity of the Backend, rate of a key',
+    'no limit for each minute of an engine; without weights it is the route’s share. Limits: capacity of the Backend, rate of a key',
   ],
   [/\.(timeout|stream_timeout|request_timeout)$/, 'Weir judges an engine by its progress, and hedges slow starts'],
   [

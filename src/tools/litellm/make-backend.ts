@@ -96,9 +96,9 @@ export function makeUpstream({ litellm_params: params, model_info: info }: Deplo
   const base = params.api_base ?? params.base_url ?? known.base;
   if (model.includes('*')) return 'a Model names one model; write one entry for each';
   if (base === undefined) return 'it has no api_base';
-  if (base.startsWith('os.environ/')) return `write the address in place of ${base}`;
+  if (base.startsWith('os.environ/')) return `write the address instead of ${base}`;
   const url = URL.parse(base);
-  if (url === null || !/^https?:$/.test(url.protocol)) return `api_base is no http address: ${base}`;
+  if (url === null || !/^https?:$/.test(url.protocol)) return `api_base is not an http address: ${base}`;
   const secure = url.protocol === 'https:';
   const host = url.hostname.replaceAll(/[[\]]/g, '');
   const isOwn = known.base === base && secure;

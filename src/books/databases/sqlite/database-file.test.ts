@@ -65,7 +65,7 @@ describe('a WAL that is not of the file beside it', () => {
   it.each([
     ['a file that was emptied', (file: string) => truncateSync(file), 'is missing or empty', undefined],
     ['a file that was removed', (file: string) => rmSync(file), 'is missing or empty', undefined],
-    ['a backup', (file: string, copy: string) => copyFileSync(copy, file), 'is a copy that was put here', 5],
+    ['a backup', (file: string, copy: string) => copyFileSync(copy, file), 'is a copy, and', 5],
   ])('beside %s is refused, and stays', async (_, harm, words, harmed) => {
     const { folder, copy } = await killedService();
     const wal = readFileSync(join(folder, 'weir.db-wal'));
@@ -189,7 +189,7 @@ describe('a copy', () => {
     onTestFinished(() => database.close());
     const target = join(temporaryFolder(), 'copy.db');
     writeFileSync(target, 'precious');
-    await expect(database.file?.copyTo(target)).rejects.toThrow(`There is a file ${target} already`);
+    await expect(database.file?.copyTo(target)).rejects.toThrow(`The file ${target} exists`);
     expect(readFileSync(target, 'utf8')).toBe('precious');
     await expect(database.file?.copyTo(join(folder, 'none', 'copy.db'))).rejects.toThrow('ENOENT');
   });

@@ -81,10 +81,8 @@ export function findForeignWal(file: string, files: Files): string | undefined {
   if (bytesOf(`${file}-wal`) <= walHeaderBytes) return undefined;
   const name = basename(file);
   if (bytesOf(file) === 0)
-    return `${name} is missing or empty, and ${name}-wal beside it holds commits that SQLite would delete`;
-  return isCopy(file, files)
-    ? `${name} is a copy that was put here, and ${name}-wal beside it belongs to another database`
-    : undefined;
+    return `${name} is missing or empty, and ${name}-wal contains commits that SQLite would delete`;
+  return isCopy(file, files) ? `${name} is a copy, and ${name}-wal belongs to another database` : undefined;
 }
 
 /**

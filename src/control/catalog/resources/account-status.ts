@@ -33,7 +33,7 @@ export const workspaceStatus = z.strictObject({
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .optional()
-    .meta({ description: 'Its keys that are not revoked, also those that are no objects.', example: 3 }),
+    .meta({ description: 'Its keys that are not revoked, including keys without an object.', example: 3 }),
 });
 
 /** The `status` of an ApiKey. It never has the text of the key or its hash. */

@@ -97,7 +97,7 @@ export const apiKeySpec = z.strictObject({
   }),
   secretRef: keySecret.meta({
     description:
-      'The Secret with the text of the key, in the entry `key`. If there is none, Weir makes it and owns it. If there is one with a well-formed key, Weir takes that key.',
+      'The Secret with the key’s text, in the entry `key`. If it does not exist, Weir creates it and owns it. If it contains a well-formed key, Weir uses that key.',
   }),
   status: keyStatus,
   budget: budget.optional().meta({ description: 'The most that can be spent with the key. Default: no budget.' }),
@@ -124,7 +124,7 @@ const creditFields = z.strictObject({
   }),
   note: text(500).meta({
     description:
-      'What it is for, in one line. Together with the amount it is booked once in a workspace, under whatever name.',
+      'Its purpose, in one line. A workspace books each combination of note and amount once, whatever the object’s name.',
     example: 'order 8',
   }),
 });
@@ -140,7 +140,7 @@ export const creditSpec = immutable(
       cel: 'self.usd.matches(r"[1-9]")',
     },
   ]),
-  'cannot change, because a Credit is booked once; make another Credit',
+  'cannot change, because a Credit is booked once; create another Credit',
 );
 
 const { maxIssuerLength, maxAudienceLength, maxMatch, maxRuleLength } = identityBounds;
@@ -176,7 +176,7 @@ const identityFields = z.strictObject({
     .min(1)
     .max(maxMatch)
     .meta({
-      description: 'CEL expressions over `claims`, the claims of the token. All must be true.',
+      description: 'CEL expressions over `claims`, the token’s claims. All must be true.',
       example: ['claims["kubernetes.io"].namespace == "search"'],
     }),
   workspace: workspaceName.optional().meta({
@@ -196,13 +196,13 @@ const identityFields = z.strictObject({
       example: 'Subject',
     }),
   tags: ruleTags.default({}).meta({
-    description: `Tags of the requests, at most ${listBounds.maxRequestTags}: CEL over \`claims\` by the name of the tag. They replace tags of these names that the caller sends. A token without a value is refused. Default: none.`,
+    description: `Tags of the requests, at most ${listBounds.maxRequestTags}: CEL over \`claims\` by tag name. They replace tags of these names that the caller sends. Weir refuses a token without a value. Default: none.`,
     example: { app: 'claims.sub' },
     maxProperties: listBounds.maxRequestTags,
   }),
   bound: z.boolean().default(false).meta({
     description:
-      'Whether the API server must confirm (TokenReview) that the ServiceAccount and the pod of the token still exist. Only with issuer `cluster`. Default false.',
+      'Whether the API server must confirm (TokenReview) that the token’s ServiceAccount and pod still exist. Only with issuer `cluster`. Default false.',
     example: true,
   }),
   status: keyStatus.meta({

@@ -38,7 +38,7 @@ export const credentials = z.strictObject({
   }),
   scheme: z.enum(credentialSchemes).optional().meta({
     description:
-      'What stands before the token. Bearer and Basic: this word. None: nothing. Default: Bearer with the header Authorization, None with any other.',
+      'The word before the token. Bearer and Basic: this word. None: no word. Default: Bearer with the header Authorization, None with any other.',
     example: 'Bearer',
   }),
 });
@@ -159,7 +159,7 @@ export const requests = z.strictObject({
     .strictObject({
       temperature: temperature.schema.optional().meta({ description: 'Highest temperature that is sent.', example: 1 }),
       max_tokens: maxTokens.optional().meta({
-        description: 'Largest output cap that is sent, also where the caller sent none.',
+        description: 'Maximum output cap that Weir sends, even if the caller sent no cap.',
         example: 16_384,
       }),
       reasoning_effort: z
@@ -168,5 +168,5 @@ export const requests = z.strictObject({
         .meta({ description: 'Deepest level of reasoning that is sent.', example: 'medium' }),
     })
     .optional()
-    .meta({ description: 'Upper bounds of what is sent. A lower value of the caller’s stays.' }),
+    .meta({ description: 'Upper bounds of the values that Weir sends. A lower value of the caller stays.' }),
 });

@@ -194,7 +194,7 @@ const specFields = z.strictObject({
   }),
   requests: requests
     .optional()
-    .meta({ description: 'Defaults and bounds of requests, under the names of the chat API.' }),
+    .meta({ description: 'Defaults and bounds of requests, by the chat API’s field names.' }),
   timeouts: timeouts.optional().meta({ description: 'How long the engine may be silent.' }),
   capacity: z
     .strictObject({

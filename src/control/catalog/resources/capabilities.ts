@@ -134,12 +134,12 @@ const capabilityFields = z.strictObject({
   }),
   rerankScores: z.enum(scoreScales).optional().meta({
     description:
-      'What the scores of a route of kind Rerank are: Probability is 0 to 1; Logit is any number, of which a sigmoid makes a probability; Cosine is -1 to 1. A score outside the scale fails the attempt. Default: the engine’s table.',
+      'The score scale of a Rerank route: Probability is 0 to 1; Logit is any number, which a sigmoid turns into a probability; Cosine is -1 to 1. A score outside the scale fails the attempt. Default: the engine’s table.',
     example: 'Probability',
   }),
   continuationMark: z.enum(continuationMarks).optional().meta({
     description:
-      'How the engine is asked to continue: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
+      'How a request marks the answer to continue: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
     example: 'prefix',
   }),
 });

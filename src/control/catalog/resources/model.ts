@@ -89,7 +89,7 @@ const embedding = withRules(
       }),
     tokenIds: z.boolean().default(false).meta({
       description:
-        'Whether callers may send token ids in place of texts. They must be ids of this model’s own vocabulary. Default false.',
+        'Whether callers may send token ids instead of texts. They must be ids of this model’s own vocabulary. Default false.',
       example: false,
     }),
   }),
@@ -224,7 +224,7 @@ const modelFields = z.strictObject({
     example: ['gpt-4o', 'old-org/old-name'],
   }),
   kind: z.enum(kinds).default('Chat').meta({
-    description: 'What the model makes: answers, vectors of texts, or an order of documents. Default Chat.',
+    description: 'The model’s output: answers, vectors of texts, or an order of documents. Default Chat.',
     example: 'Chat',
   }),
   embedding: embedding.optional().meta({ description: 'Facts about the vectors. Required for kind Embedding.' }),

@@ -111,5 +111,5 @@ export const backendStatus = z.strictObject({
   conditions: conditions.optional(),
   endpoints: endpointCounts
     .optional()
-    .meta({ description: 'Number of endpoints, and of those that are healthy in every replica.' }),
+    .meta({ description: 'Number of endpoints, and of endpoints that are healthy in every replica.' }),
 });

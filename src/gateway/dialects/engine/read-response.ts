@@ -80,7 +80,7 @@ export function createStreamReader(options: ResponseOptions): ResponseReader {
     if (!isObject(chunk)) {
       malformed += 1;
       const tooManyMalformed: Fault | undefined =
-        malformed > maxMalformed ? { kind: 'malformed', detail: 'many lines that are no chunks' } : undefined;
+        malformed > maxMalformed ? { kind: 'malformed', detail: 'many lines that are not chunks' } : undefined;
       state = errorInside(chunk) ?? tooManyMalformed ?? state;
       return;
     }

@@ -93,12 +93,12 @@ describe('numbers', () => {
   });
 
   it.each([
-    ['null,null,null', 'null in place of a number'],
-    ['1,NaN,3', 'a value that is no finite number'],
-    ['1,-Infinity,3', 'a value that is no finite number'],
-    ['1,1e400,3', 'a value that is no finite number'],
-    ['1,1e39,3', 'a value that is no finite number'],
-    [`1,1${'0'.repeat(60)},3`, 'a value that is no finite number'],
+    ['null,null,null', 'null instead of a number'],
+    ['1,NaN,3', 'a value that is not a finite number'],
+    ['1,-Infinity,3', 'a value that is not a finite number'],
+    ['1,1e400,3', 'a value that is not a finite number'],
+    ['1,1e39,3', 'a value that is not a finite number'],
+    [`1,1${'0'.repeat(60)},3`, 'a value that is not a finite number'],
     ['0,-0.0,0e5', 'a vector of zeros'],
     ['1e-60,0,0', 'a vector of zeros'],
     ['1,2', 'a vector of length 2, expected 3'],

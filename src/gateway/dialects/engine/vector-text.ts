@@ -67,7 +67,7 @@ export function readBase64(text: string, { dimensions, encoding }: VectorForm): 
   let hasValue = false;
   for (let at = 0; at < bytes.length; at += 4) {
     const value = bytes.readFloatLE(at);
-    if (!Number.isFinite(value)) return { defect: 'a value that is no finite number' };
+    if (!Number.isFinite(value)) return { defect: 'a value that is not a finite number' };
     if (value !== 0) hasValue = true;
     if (encoding === 'float') numbers.push(value);
   }
@@ -128,7 +128,7 @@ function scanNumber(scan: NumberScan): string | undefined {
   }
   scan.at = at;
   const value = Math.fround(Number(text.slice(from, at)));
-  if (!Number.isFinite(value)) return 'a value that is no finite number';
+  if (!Number.isFinite(value)) return 'a value that is not a finite number';
   if (value !== 0) scan.hasValue = true;
   return undefined;
 }
@@ -141,7 +141,7 @@ function passDigits(text: string, from: number): number {
 
 /** What stands in place of a number. */
 function defectAt(text: string, at: number): string {
-  if (text.startsWith('null', at)) return 'null in place of a number';
-  if (/^-?(?:NaN|Infinity|inf)/i.test(text.slice(at, at + 9))) return 'a value that is no finite number';
+  if (text.startsWith('null', at)) return 'null instead of a number';
+  if (/^-?(?:NaN|Infinity|inf)/i.test(text.slice(at, at + 9))) return 'a value that is not a finite number';
   return 'not a list of numbers';
 }

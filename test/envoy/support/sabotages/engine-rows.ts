@@ -52,7 +52,7 @@ const connections: readonly EngineSabotage[] = [
   { name: 'plain', says: 'speaks plain HTTP where TLS is expected', broken: speak(well), tls: true },
   {
     name: 'tls-only',
-    says: 'expects TLS where plain HTTP is spoken',
+    says: 'expects TLS, but gets plain HTTP',
     broken: speak(failing(400, '<html><body>400 The plain HTTP request was sent to HTTPS port</body></html>')),
   },
 ];
@@ -125,7 +125,7 @@ const refusals: readonly EngineSabotage[] = [
     says: 'redirects to another address (HTTP 302)',
     broken: speak((_, response) => void response.writeHead(302, { location: 'https://login.example/' }).end()),
   },
-  { name: 'a-page', says: 'answers with a page in place of an API', broken: speak(failing(200, page)) },
+  { name: 'a-page', says: 'answers with a page instead of an API', broken: speak(failing(200, page)) },
 ];
 
 /** An engine that takes requests, and cannot serve them. */
