@@ -32,6 +32,8 @@ const weir = await forFile(
         embeddingModel('test/embed', ['one', 'two'], ', shorterDimensions: [16]', '  hedging: {mode: Disabled}'),
         embeddingModel('test/small', ['small']),
         embeddingModel('test/counted', ['one'], '', '  tokenizer: {path: chatml}'),
+        embeddingModel('test/pieces', ['one'], '', '  tokenizer: {path: bert}'),
+        embeddingModel('test/unigram', ['one'], '', '  tokenizer: {path: xlm-roberta}'),
       ].join(''),
     },
     env: { WEIR_TOKENIZERS: join(import.meta.dirname, '..', 'golden', 'tokens') },
@@ -134,12 +136,21 @@ describe('embeddings through Envoy', () => {
     expect(decoded).toEqual(own.data.map(({ embedding }) => Array.from(Float32Array.from(embedding as number[]))));
   });
 
-  it('refuse an input that is too long before any engine gets it, with its index', async () => {
-    const answer = await embed({ model: 'test/counted', input: ['short', 'long '.repeat(80)] });
+  it.each([
+    ['test/counted', 'long '.repeat(80)],
+    // With the two tokens that the tokenizer adds, one more than the window.
+    ['test/pieces', 'a '.repeat(63)],
+    ['test/unigram', 'a '.repeat(63)],
+  ])('of %s refuse an input that is too long before any engine gets it, with its index', async (model, long) => {
+    const answer = await embed({ model, input: ['short', long] });
     expect([answer.status, await answer.json()]).toMatchObject([
       400,
       { error: { message: expect.stringMatching(/^input\[1\]: too long: .*64 tokens/) as string } },
     ]);
+  });
+
+  it.each(['test/pieces', 'test/unigram'])('of %s are served up to the last token of the window', async (model) => {
+    expect((await embed({ model, input: ['short', 'a '.repeat(62)] })).status).toBe(200);
   });
 });
 

@@ -1,25 +1,11 @@
 import { createMergeTable, type TokenMerge, mergeSymbols } from './merge-pairs.ts';
-import { FieldFault, type ModelFile } from './tokenizer-folder.ts';
-
-/** A word without a break that is too long to be merged in reasonable time and memory. */
-export class WordTooLong extends Error {
-  override readonly name = 'WordTooLong';
-}
+import { type BytePairsFile, FieldFault } from './tokenizer-folder.ts';
 
 /**
- * Longest word that is merged, UTF-16 units. Merging it takes about half a second and 100 MB. No language or format has longer
- * words, but an attack may.
+ * Compiles byte-pair encoding, as `model` of `tokenizer.json` describes it. Returns a function from a word to its number of tokens.
+ * Throws a `FieldFault` when vocabulary and merges do not fit together.
  */
-const maxWordLength = 2_000_000;
-/** Most words whose counts are remembered. Prompts repeat their words, so most counts are looked up. About 20 MB when full. */
-const rememberedWords = 100_000;
-const maxRememberedLength = 48;
-
-/**
- * Compiles byte-pair encoding, as `model` of `tokenizer.json` describes it. Returns a function from a word to its number of tokens,
- * which throws a `WordTooLong` above `maxWordLength`. Throws a `FieldFault` when vocabulary and merges do not fit together.
- */
-export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: string) => number {
+export function compileBytePairs(model: BytePairsFile, byteLevel: boolean): (word: string) => number {
   const vocab = new Map(Object.entries(model.vocab));
   const table = createMergeTable(readMerges(model, vocab));
   const write = byteLevel ? byteLevelSymbols(vocab) : characterSymbols(model, vocab);
@@ -29,30 +15,18 @@ export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: s
       ? [...vocab.keys()].flatMap((token) => (byteLevel ? (textOfToken(token) ?? []) : token))
       : [],
   );
-  const remembered = new Map<string, number>();
   let symbols = new Int32Array(3 * 4096);
 
-  function merge(word: string): number {
+  return (word) => {
     if (whole.has(word)) return 1;
-    if (word.length > maxWordLength) throw new WordTooLong();
     if (symbols.length < word.length * 3) symbols = new Int32Array(word.length * 3);
     const count = mergeSymbols(symbols, write(word, symbols), table);
     if (symbols.length > 1_000_000) symbols = new Int32Array(3 * 4096);
     return count;
-  }
-
-  return (word) => {
-    if (word.length > maxRememberedLength) return merge(word);
-    const known = remembered.get(word);
-    if (known !== undefined) return known;
-    const count = merge(word);
-    if (remembered.size >= rememberedWords) remembered.clear();
-    remembered.set(detached(word), count);
-    return count;
   };
 }
 
-function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): readonly TokenMerge[] {
+function readMerges(model: BytePairsFile, vocab: ReadonlyMap<string, number>): readonly TokenMerge[] {
   return model.merges.map((merge, index) => {
     const [left = '', right = ''] = typeof merge === 'string' ? merge.split(' ', 2) : merge;
     const ids = [vocab.get(left), vocab.get(right), vocab.get(left + right)] as const;
@@ -61,11 +35,6 @@ function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): reado
     }
     return { left: ids[0], right: ids[1], merged: ids[2] };
   });
-}
-
-/** Copies a word, so that it does not keep in memory the prompt from which it was cut. V8 shares the memory of longer slices. */
-function detached(word: string): string {
-  return word.length < 13 ? word : ` ${word}`.slice(1);
 }
 
 /** Writes the smallest tokens of a word into `into`, and returns how many. `into` has room for 3 tokens per UTF-16 unit. */
@@ -86,12 +55,12 @@ function byteLevelSymbols(vocab: ReadonlyMap<string, number>): SymbolWriter {
   };
 }
 
-const fallbackName = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
+export const fallbackName = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 
 /**
  * Makes the writer for a vocabulary of characters. An unknown character becomes its bytes or the unknown token (`BPE::merge_word`).
  */
-function characterSymbols(model: ModelFile, vocab: ReadonlyMap<string, number>): SymbolWriter {
+function characterSymbols(model: BytePairsFile, vocab: ReadonlyMap<string, number>): SymbolWriter {
   const unknown = typeof model.unk_token === 'string' ? vocab.get(model.unk_token) : undefined;
   if (typeof model.unk_token === 'string' && unknown === undefined) {
     throw new FieldFault('model.unk_token', 'expected a token of model.vocab');
@@ -121,7 +90,10 @@ function characterSymbols(model: ModelFile, vocab: ReadonlyMap<string, number>):
 }
 
 /** The tokens of the single bytes. Undefined unless the vocabulary has all of them. With all of them, it can encode every text. */
-function byteTokens(vocab: ReadonlyMap<string, number>, nameOf: (byte: number) => string): Int32Array | undefined {
+export function byteTokens(
+  vocab: ReadonlyMap<string, number>,
+  nameOf: (byte: number) => string,
+): Int32Array | undefined {
   const ids = Array.from({ length: 256 }, (_, byte) => vocab.get(nameOf(byte)));
   const known = ids.filter((id) => id !== undefined);
   return known.length === 256 ? Int32Array.from(known) : undefined;

@@ -1,6 +1,7 @@
 import { minTokensOf } from '../../core/prompt.ts';
+import { compileModel, WordTooLong } from './count-word.ts';
+import { compileNormalizer } from './normalize-text.ts';
 import {
-  compileNormalizer,
   compilePreTokenizer,
   compileSections,
   isByteLevel,
@@ -8,9 +9,8 @@ import {
   type SectionSplitter,
 } from './text-to-words.ts';
 import { compileByteBound, measureTokens, type TokenSizes } from './token-bounds.ts';
-import { compileBytePairs, WordTooLong } from './byte-pairs.ts';
 import type { TextCounts } from './remembered-counts.ts';
-import type { AddedTokenFile, ModelFile, TokenizerFile } from './tokenizer-folder.ts';
+import type { AddedTokenFile, BytePairsFile, TokenizerFile } from './tokenizer-folder.ts';
 
 type TextCount =
   | { readonly kind: 'counted'; readonly tokens: number }
@@ -55,8 +55,8 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   const byteLevel = isByteLevel(file.pre_tokenizer);
   const normalize = compileNormalizer(file.normalizer);
   const preTokenize = compilePreTokenizer(file.pre_tokenizer);
-  const cut = byteLevel ? (text: string) => [text] : compileSafeCuts(file.model);
-  const tokensOf = compileBytePairs(file.model, byteLevel);
+  const cut = byteLevel || file.model.type !== 'BPE' ? (text: string) => [text] : compileSafeCuts(file.model);
+  const tokensOf = compileModel(file.model, byteLevel);
 
   // The same token may be in both files; the one read last wins (transformers, `added_tokens_decoder`).
   const added = new Map([...file.added_tokens, ...extraTokens].map((token) => [token.content, token]));
@@ -72,9 +72,11 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
 
   /** The words of a text between two written tokens. Undefined: a token. */
   function* wordsOf({ text, at }: TextSection): Generator<string | undefined> {
+    // For the reference, a text whose first character is removed does not begin at the beginning.
+    const isFirst = at === 0 && normalize(String.fromCodePoint(text.codePointAt(0) ?? 0)) !== '';
     for (const piece of normalized(normalize(text))) {
       if (piece.kind === 'token') yield undefined;
-      else for (const word of preTokenize(piece.text, at + piece.at === 0)) yield* cut(word);
+      else for (const word of preTokenize(piece.text, isFirst && piece.at === 0)) yield* cut(word);
     }
   }
 
@@ -156,7 +158,7 @@ const mark = '▁';
  * pre-tokenizer. A token spans a place only if it has the two characters that meet there. So a text may be cut between a character
  * and a mark if no token of the vocabulary has this character followed by the mark.
  */
-function compileSafeCuts(model: ModelFile): (text: string) => Iterable<string> {
+function compileSafeCuts(model: BytePairsFile): (text: string) => Iterable<string> {
   const tokens = Object.keys(model.vocab);
   /** Characters that some token holds just before a mark. */
   const before = new Set<string>();

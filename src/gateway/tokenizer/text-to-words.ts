@@ -3,25 +3,13 @@
  * normalized, and the result is cut into words that no token spans. Every step follows the reference implementation,
  * the Rust crate `tokenizers`.
  */
-import { Tokenizer } from '@huggingface/tokenizers';
-import {
-  type AddedTokenFile,
-  type Behaviour,
-  FieldFault,
-  type NormalizerFile,
-  type Pattern,
-  type PlainNormalizer,
-  type PlainPreTokenizer,
-  type PreTokenizerFile,
-} from './tokenizer-folder.ts';
+import { blank, compilePattern, escapePattern } from './compile-pattern.ts';
+import type { AddedTokenFile, Behaviour, PlainPreTokenizer, PreTokenizerFile } from './tokenizer-folder.ts';
 
 // Rust's \w (Unicode Technical Standard #18, Annex C).
 const rustWord = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}';
 const wordEnd = new RegExp(`[${rustWord}]$`, 'u');
 const wordStart = new RegExp(`^[${rustWord}]`, 'u');
-const blank = /^\p{White_Space}$/u;
-
-const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/gu, '\\$&');
 
 /** A stretch of a prompt: a token that is written out, or the text between such tokens. */
 export type Section =
@@ -41,7 +29,7 @@ function isWholeWord(text: string, start: number, end: number): boolean {
 export function compileSections(tokens: ReadonlyMap<string, AddedTokenFile>): SectionSplitter {
   if (tokens.size === 0) return (text) => (text === '' ? [] : [{ kind: 'text', text, at: 0 }]);
   const longestFirst = [...tokens.keys()].toSorted((a, b) => b.length - a.length);
-  const pattern = new RegExp(longestFirst.map(escape).join('|'), 'gu');
+  const pattern = new RegExp(longestFirst.map(escapePattern).join('|'), 'gu');
 
   return function* sections(text) {
     let last = 0;
@@ -60,55 +48,6 @@ export function compileSections(tokens: ReadonlyMap<string, AddedTokenFile>): Se
     }
     if (last < text.length) yield { kind: 'text', text: text.slice(last), at: last };
   };
-}
-
-type Normalizer = (text: string) => string;
-
-/** The steps that `normalizer` of `tokenizer.json` consists of, each with its path in the file. */
-export function normalizerSteps(
-  file: NormalizerFile | null | undefined,
-): readonly (readonly [PlainNormalizer, string])[] {
-  if (file === null || file === undefined) return [];
-  if (file.type !== 'Sequence') return [[file, 'normalizer']];
-  return file.normalizers.map((plain, index) => [plain, `normalizer.normalizers[${index}]`]);
-}
-
-/** How `tokenizer.json` changes a text before it is cut into words. Throws a `FieldFault`. */
-export function compileNormalizer(file: NormalizerFile | null | undefined): Normalizer {
-  const steps = normalizerSteps(file).map(([plain, field]) => compileNormalizerStep(plain, field));
-  return (text) => steps.reduce((value, step) => step(value), text);
-}
-
-function compileNormalizerStep(file: PlainNormalizer, field: string): Normalizer {
-  switch (file.type) {
-    case 'NFC':
-    case 'NFD':
-    case 'NFKC':
-    case 'NFKD':
-      return (text) => text.normalize(file.type);
-    case 'Lowercase':
-      return (text) => text.toLowerCase();
-    case 'Prepend':
-      return (text) => (text === '' ? '' : file.prepend + text);
-    case 'Replace': {
-      const pattern = compilePattern(file.pattern, `${field}.pattern`);
-      return (text) => text.replaceAll(pattern, () => file.content);
-    }
-    case 'Strip':
-      return (text) => strip(text, file);
-  }
-}
-
-/**
- * Removes blanks at the ends. Does not use `trim`, which removes U+FEFF and keeps U+0085, nor an anchored pattern,
- * which takes quadratic time.
- */
-function strip(text: string, sides: { readonly strip_left: boolean; readonly strip_right: boolean }): string {
-  let start = 0;
-  let end = text.length;
-  while (sides.strip_left && start < end && blank.test(text[start] ?? '')) start += 1;
-  while (sides.strip_right && end > start && blank.test(text[end - 1] ?? '')) end -= 1;
-  return text.slice(start, end);
 }
 
 /** Cuts a piece of text into words that no token spans. `isFirst`: nothing of the prompt comes before the piece. */
@@ -262,30 +201,4 @@ function joins(behaviour: Behaviour, before: Span, span: Span): boolean {
     case 'MergedWithNext':
       return before.match && !span.match;
   }
-}
-
-/**
- * A pattern of `tokenizer.json` as a global regular expression. The patterns are written for Oniguruma. The package
- * `@huggingface/tokenizers` translates the parts that differ in JavaScript. Throws a `FieldFault` when a pattern cannot
- * be written in JavaScript.
- */
-function compilePattern(pattern: Pattern, field: string): RegExp {
-  try {
-    return 'String' in pattern ? new RegExp(escape(pattern.String), 'gu') : translate(pattern.Regex);
-  } catch (cause) {
-    throw new FieldFault(field, 'expected a regular expression that can be written in JavaScript', { cause });
-  }
-}
-
-/** The package translates patterns only as part of a tokenizer, so this is the smallest tokenizer around a pattern. */
-function translate(regex: string): RegExp {
-  const parts = { normalizer: null, post_processor: null, decoder: null, added_tokens: [] };
-  const split = { type: 'Split', pattern: { Regex: regex }, behavior: 'Isolated', invert: false };
-  const { pre_tokenizer: made } = new Tokenizer(
-    { ...parts, model: { type: 'BPE', vocab: {}, merges: [] }, pre_tokenizer: split },
-    {},
-  );
-  const compiled: unknown = made?.pattern;
-  if (!(compiled instanceof RegExp)) throw new Error('the package made no pattern');
-  return compiled;
 }

@@ -1,6 +1,16 @@
 import { byteOfCharacter } from './byte-pairs.ts';
-import { isByteLevel, normalizerSteps, preTokenizerSteps } from './text-to-words.ts';
-import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile, UnicodeForm } from './tokenizer-folder.ts';
+import { compileCharMap } from './char-map.ts';
+import { compilePattern } from './compile-pattern.ts';
+import { normalizerSteps } from './normalize-text.ts';
+import { isByteLevel, preTokenizerSteps } from './text-to-words.ts';
+import {
+  type AddedTokenFile,
+  type ModelFile,
+  type PlainNormalizer,
+  type TokenizerFile,
+  tokensIn,
+  type UnicodeForm,
+} from './tokenizer-folder.ts';
 
 /** Bounds that hold for every text that a tokenizer can get. */
 export interface TokenSizes {
@@ -17,12 +27,8 @@ export interface TokenSizes {
 /** Finds how long a tokenizer's tokens are, and how many a text can become at most. */
 export function measureTokens(file: TokenizerFile, added: readonly AddedTokenFile[]): TokenSizes {
   const byteLevel = isByteLevel(file.pre_tokenizer);
-  const tokensOf = (text: string): number =>
-    Array.from(text).reduce(
-      (sum, character) => sum + (!byteLevel && character in file.model.vocab ? 1 : bytesOf(character)),
-      0,
-    );
-  const factors = normalizerSteps(file.normalizer).reduce<Factors>((now, [step]) => after(now, step, tokensOf), {
+  const spelling = spellingOf(file.model, byteLevel);
+  const factors = normalizerSteps(file.normalizer).reduce<Factors>((now, [step]) => after(now, step, spelling), {
     bytes: 1,
     tokens: 1,
     escapedTokens: 1,
@@ -76,11 +82,39 @@ const unbounded: Factors = {
   shrink: Number.POSITIVE_INFINITY,
 };
 
+/** How a model writes a text that it has no longer tokens for. */
+interface Spelling {
+  /** Whether a character is at most one token, because all others are the unknown token. */
+  readonly isByCharacter: boolean;
+  readonly tokensOf: (text: string) => number;
+}
+
+function spellingOf(model: ModelFile, byteLevel: boolean): Spelling {
+  const isByCharacter = model.type === 'WordPiece' || (model.type === 'Unigram' && model.byte_fallback !== true);
+  const known = new Set(byteLevel ? [] : tokensIn(model));
+  const tokensOf = (text: string): number =>
+    Array.from(text).reduce(
+      (sum, character) => sum + (isByCharacter || known.has(character) ? 1 : bytesOf(character)),
+      0,
+    );
+  return { isByCharacter, tokensOf };
+}
+
 /**
  * Adds the worst case of a step to the factors. A text never has more tokens than bytes, nor more tokens than the sum of `tokensOf`
  * over its characters.
  */
-function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string) => number): Factors {
+function after(factors: Factors, step: PlainNormalizer, { isByCharacter, tokensOf }: Spelling): Factors {
+  /** The factors if a byte becomes at most so many bytes and characters, and any number of bytes may become one. */
+  const grown = (growth: { readonly bytes: number; readonly characters: number }): Factors => {
+    const tokens = isByCharacter ? growth.characters : growth.bytes;
+    return {
+      bytes: factors.bytes * growth.bytes,
+      tokens: factors.bytes * tokens,
+      escapedTokens: factors.bytes * tokens,
+      shrink: Number.POSITIVE_INFINITY,
+    };
+  };
   switch (step.type) {
     case 'NFC':
     case 'NFD':
@@ -98,9 +132,15 @@ function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string)
     case 'Prepend':
       return factors;
     case 'Strip':
+    case 'StripAccents':
       return { ...factors, shrink: Number.POSITIVE_INFINITY };
+    // Hangul becomes three characters of three bytes each, an ideograph gets two blanks.
+    case 'BertNormalizer':
+      return grown({ bytes: 3, characters: 1 });
+    case 'Precompiled':
+      return grown(compileCharMap(step.precompiled_charsmap, 'normalizer').growth);
     case 'Replace': {
-      if (!('String' in step.pattern)) return unbounded;
+      if ('Regex' in step.pattern) return replacedAnywhere(factors, step, tokensOf);
       const from = step.pattern.String;
       const tokens = Math.max(1, tokensOf(step.content) / tokensOf(from));
       return {
@@ -113,16 +153,33 @@ function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string)
   }
 }
 
+/** A pattern of any length can match before and behind each character, unless it matches an empty text, which has none. */
+function replacedAnywhere(
+  factors: Factors,
+  { pattern, content }: Extract<PlainNormalizer, { readonly type: 'Replace' }>,
+  tokensOf: Spelling['tokensOf'],
+): Factors {
+  if (''.match(compilePattern(pattern, 'normalizer')) !== null) return unbounded;
+  const tokens = 1 + 2 * tokensOf(content);
+  return {
+    bytes: factors.bytes * (1 + 2 * bytesOf(content)),
+    tokens: factors.tokens * tokens,
+    escapedTokens: factors.escapedTokens * tokens,
+    shrink: Number.POSITIVE_INFINITY,
+  };
+}
+
 function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byteLevel: boolean): number {
   const { model } = file;
   // Without a way to write every byte, runs of unknown characters become one token or none at all.
-  if (!byteLevel && model.byte_fallback !== true && (typeof model.unk_token !== 'string' || model.fuse_unk === true)) {
-    return Number.POSITIVE_INFINITY;
+  if (model.type === 'WordPiece' || (model.type === 'Unigram' && model.byte_fallback !== true)) return Infinity;
+  if (model.type === 'BPE' && !byteLevel && model.byte_fallback !== true) {
+    if (typeof model.unk_token !== 'string' || model.fuse_unk === true) return Infinity;
   }
   // An added token with `lstrip` or `rstrip` includes all the blanks beside it.
   if (added.some(({ lstrip, rstrip }) => lstrip || rstrip)) return Number.POSITIVE_INFINITY;
   let longest = 4;
-  for (const token of Object.keys(model.vocab)) {
+  for (const token of tokensIn(model)) {
     longest = Math.max(longest, byteLevel ? token.length : bytesOf(token));
   }
   return added.reduce((most, { content }) => Math.max(most, bytesOf(content)), longest);
@@ -170,7 +227,7 @@ const replacement = encoder.encode('\uFFFD');
  */
 export function compileByteBound(model: ModelFile, byteLevel: boolean): (word: string) => number {
   const most = new Uint32Array(256).fill(1);
-  for (const token of Object.keys(model.vocab)) {
+  for (const token of tokensIn(model)) {
     const seen = new Map<number, number>();
     for (const byte of tokenBytes(token, byteLevel)) seen.set(byte, (seen.get(byte) ?? 0) + 1);
     for (const [byte, times] of seen) most[byte] = Math.max(most[byte] ?? 1, times);

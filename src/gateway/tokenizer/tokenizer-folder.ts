@@ -111,6 +111,15 @@ const plainNormalizer = z.discriminatedUnion('type', [
   z.object({ type: z.literal('Prepend'), prepend: z.string() }),
   z.object({ type: z.literal('Replace'), pattern, content: z.string() }),
   z.object({ type: z.literal('Strip'), strip_left: z.boolean(), strip_right: z.boolean() }),
+  z.object({ type: z.literal('StripAccents') }),
+  z.object({
+    type: z.literal('BertNormalizer'),
+    clean_text: z.boolean().default(true),
+    handle_chinese_chars: z.boolean().default(true),
+    strip_accents: z.boolean().nullish(),
+    lowercase: z.boolean().default(true),
+  }),
+  z.object({ type: z.literal('Precompiled'), precompiled_charsmap: z.string() }),
 ]);
 const normalizer = z.discriminatedUnion('type', [
   plainNormalizer,
@@ -148,9 +157,11 @@ const affix = z
   .nullish()
   .refine((value) => value === undefined || value === null || value === '', { error: 'expected none' });
 
-const model = z.object({
-  type: z.literal('BPE', { error: 'expected "BPE": prompts of other kinds of tokenizers cannot be counted' }),
-  vocab: z.record(z.string(), z.int().min(0).max(0xf_ffff)),
+const vocab = z.record(z.string(), z.int().min(0).max(0xf_ffff));
+
+const bytePairs = z.object({
+  type: z.literal('BPE'),
+  vocab,
   merges: z.union([z.array(z.string()), z.array(z.tuple([z.string(), z.string()]))]),
   unk_token: z.string().nullish(),
   dropout: z.number().max(0, 'expected none: it makes the count a matter of chance').nullish(),
@@ -160,7 +171,33 @@ const model = z.object({
   byte_fallback: z.boolean().nullish(),
   ignore_merges: z.boolean().nullish(),
 });
+export type BytePairsFile = z.output<typeof bytePairs>;
+
+const wordPieces = z.object({
+  type: z.literal('WordPiece'),
+  vocab,
+  unk_token: z.string(),
+  continuing_subword_prefix: z.string().default('##'),
+  max_input_chars_per_word: z.int().min(1).default(100),
+});
+export type WordPiecesFile = z.output<typeof wordPieces>;
+
+const unigram = z.object({
+  type: z.literal('Unigram'),
+  vocab: z.array(z.tuple([z.string(), z.number()])).max(0xf_ffff),
+  unk_id: z.int().min(0),
+  byte_fallback: z.boolean().nullish(),
+});
+export type UnigramFile = z.output<typeof unigram>;
+
+const model = z.discriminatedUnion('type', [bytePairs, wordPieces, unigram], {
+  error: 'expected a model of type "BPE", "WordPiece" or "Unigram": other kinds cannot be counted',
+});
 export type ModelFile = z.output<typeof model>;
+
+/** The tokens of a vocabulary, as they are written in it. */
+export const tokensIn = (file: ModelFile): readonly string[] =>
+  file.type === 'Unigram' ? file.vocab.map(([token]) => token) : Object.keys(file.vocab);
 
 const addedToken = z.object({
   content: z.string().min(1),
