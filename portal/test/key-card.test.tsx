@@ -1,9 +1,18 @@
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { describe, expect, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import { KeyCard } from '../src/pages/key-card.tsx';
 import { adminSession, keyObject, modelObject } from './support/objects.ts';
-import { type Answer, answerWith, changesIn, json, refusal, silence } from './support/portal.ts';
+import {
+  type Answer,
+  answerWith,
+  changesIn,
+  fixedRequestId,
+  json,
+  refusal,
+  settled,
+  silence,
+} from './support/portal.ts';
 import { show } from './support/show.tsx';
 
 const key = `sk-weir-${'3vKq'.repeat(12)}x`;
@@ -26,6 +35,8 @@ function showCard({ of = {}, models = [...others, able], chat = silence, url }: 
   const sent = answerWith({
     'GET /models': json({ services: [], data: models, next_cursor: null }),
     'POST /playground/chat': chat,
+    'POST /playground/embeddings': json({ data: [{ index: 0, embedding: [1, 2, 3] }] }),
+    [`GET /requests/${fixedRequestId()}`]: settled(),
   });
   const as = url === undefined ? adminSession : { ...adminSession, gateway_url: url };
   return { reader: show(<KeyCard created={created(of)} onDone={() => {}} />, { as }), sent };
@@ -127,8 +138,19 @@ describe('the test', () => {
     expect(await screen.findByText('Hello there!', { exact: false })).toHaveTextContent('The key works. Hello there!');
     expect(screen.getByText('Cost').nextSibling).toHaveTextContent('$0.00040');
     expect(changesIn(sent)).toMatchObject([{ body: { model: 'acme/able', max_completion_tokens: 500 } }]);
-    expect(sent.at(-1)?.headers.get('playground-key')).toBe(key);
-    expect(sent.at(-1)?.query).toEqual({ workspace: 'ws_1' });
+    const call = sent.find((one) => one.call.startsWith('POST'));
+    expect(call?.headers.get('playground-key')).toBe(key);
+    expect(call?.query).toEqual({ workspace: 'ws_1' });
+    await waitFor(() => expect(screen.getByText('Time to first token').nextSibling).toHaveTextContent('90 ms'));
+  });
+
+  test('asks an embedding model for a vector', async () => {
+    const { reader, sent } = showCard();
+    await reader.selectOptions(await screen.findByLabelText('Model'), 'acme/vectors');
+    await reader.click(screen.getByRole('button', { name: 'Test it' }));
+    expect(await screen.findByText('The answer is a vector of 3 numbers.', { exact: false })).toBeVisible();
+    await waitFor(() => expect(screen.getByText('Cost').nextSibling).toHaveTextContent('$0.00040'));
+    expect(changesIn(sent)).toMatchObject([{ call: 'POST /playground/embeddings', body: { model: 'acme/vectors' } }]);
   });
 
   test('says that it waits', async () => {

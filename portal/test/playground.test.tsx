@@ -3,7 +3,16 @@ import { describe, expect, test } from 'vitest';
 import type { ModelObject } from '../../src/portal/api/catalog.ts';
 import { PlaygroundPage } from '../src/pages/playground.tsx';
 import { memberSession, modelObject } from './support/objects.ts';
-import { type Answer, answerWith, changesIn, json, refusal, type Sent } from './support/portal.ts';
+import {
+  type Answer,
+  answerWith,
+  changesIn,
+  fixedRequestId,
+  json,
+  refusal,
+  type Sent,
+  settled,
+} from './support/portal.ts';
 import { show } from './support/show.tsx';
 
 const ada = memberSession('member', ['playground:use']);
@@ -38,9 +47,18 @@ function showPlayground(
   {
     models = [modelObject()],
     at = '/playground',
-  }: { readonly models?: readonly ModelObject[]; readonly at?: string } = {},
+    row = settled(),
+    vectors = refusal(500, 'no vectors'),
+  }: {
+    readonly models?: readonly ModelObject[];
+    readonly at?: string;
+    readonly row?: Answer;
+    readonly vectors?: Answer;
+  } = {},
 ) {
   const sent = answerWith({
+    [`GET /requests/${fixedRequestId()}`]: row,
+    'POST /playground/embeddings': vectors,
     'GET /models': json({ services: [], data: models, next_cursor: null }),
     'POST /playground/chat': chat,
   });
@@ -58,9 +76,9 @@ const answerOf = (model = 'qwen/qwen3-8b') => screen.findByRole('region', { name
 const bodies = (sent: readonly Sent[]) => changesIn(sent).map(({ body }) => body);
 
 describe('an answer', () => {
-  test('grows while it comes in, and then has its cost', async () => {
+  test('grows while it comes in, and then has the figures of the service', async () => {
     const chat = stream();
-    const { reader } = showPlayground(chat.answer);
+    const { reader, sent } = showPlayground(chat.answer);
     await send(reader);
     expect(await answerOf()).toHaveTextContent('The answer is coming in.');
     expect(await answerOf()).toHaveAttribute('aria-busy', 'true');
@@ -69,13 +87,54 @@ describe('an answer', () => {
     expect(await screen.findByText('Good morning.')).toBeVisible();
     await chat.end();
     await expect.poll(() => screen.queryByText('The answer is complete.')).not.toBeNull();
-    expect(await answerOf()).toHaveTextContent(/Cost\$0\.00040Prompt tokens12Output tokens3$/);
+    const figures = /Cost\$0\.00040Time to first token90 msSpeed47\.5 tokens a secondOutput tokens30Prompt tokens120$/;
+    await waitFor(async () => expect(await answerOf()).toHaveTextContent(figures));
+    expect(sent.find(({ call }) => call.startsWith('POST'))?.headers.get('playground-request-id')).toBe(
+      fixedRequestId(),
+    );
     expect(screen.getByRole('button', { name: 'Send' })).toBeEnabled();
   });
 
-  test('that is stopped keeps what has arrived, and says that it is billed', async () => {
+  test('has its cost before its row is written, and after it if the reader may not see the row', async () => {
     const chat = stream();
-    const { reader, sent } = showPlayground(chat.answer);
+    let asked = 0;
+    const { reader } = showPlayground(chat.answer, { row: (given) => ((asked += 1), refusal(404, 'none')(given)) });
+    await send(reader);
+    await chat.say('Good morning.');
+    await chat.end();
+    await waitFor(async () =>
+      expect(await answerOf()).toHaveTextContent(/Cost\$0\.00040.*first token–Speed–Output tokens3Prompt tokens12$/),
+    );
+    await waitFor(() => expect(asked).toBeGreaterThan(1));
+  });
+
+  test('is copied, and asked for once more in its place', async () => {
+    const [first, second] = [stream(), stream()];
+    let count = 0;
+    const { reader, sent } = showPlayground((given) => (count++ === 0 ? first : second).answer(given));
+    await send(reader);
+    await first.say('One.');
+    expect(screen.queryByRole('button', { name: /^Retry/ })).toBeNull();
+    await first.end();
+    await reader.click(await screen.findByRole('button', { name: 'Copy the answer of qwen/qwen3-8b' }));
+    expect(await navigator.clipboard.readText()).toBe('One.');
+    await reader.type(screen.getByLabelText('System prompt'), 'Be short.');
+    await reader.click(screen.getByRole('button', { name: 'Retry qwen/qwen3-8b' }));
+    expect(await answerOf()).toHaveTextContent('The answer is coming in.');
+    await second.say('Two.');
+    await second.end();
+    expect(await screen.findByText('Two.')).toBeVisible();
+    expect(screen.queryByText('One.')).toBeNull();
+    const question = { role: 'user', content: 'Hello' };
+    expect(bodies(sent)).toMatchObject([
+      { messages: [question] },
+      { messages: [{ role: 'system', content: 'Be short.' }, question] },
+    ]);
+  });
+
+  test('that is stopped keeps what has arrived, and has the cost that is billed', async () => {
+    const chat = stream();
+    const { reader, sent } = showPlayground(chat.answer, { row: settled({ outcome: 'cancelled', cost: '0.0002' }) });
     await send(reader);
     await chat.say('Half of');
     await screen.findByText('Half of');
@@ -83,14 +142,16 @@ describe('an answer', () => {
     await reader.click(screen.getByRole('button', { name: 'Stop' }));
     expect(await screen.findByText('Stopped. What was delivered is billed.')).toBeVisible();
     expect(screen.getByText('Half of')).toBeVisible();
-    expect(sent.at(-1)?.signal?.aborted).toBe(true);
+    expect(sent.find(({ call }) => call.startsWith('POST'))?.signal?.aborted).toBe(true);
+    await waitFor(async () => expect(await answerOf()).toHaveTextContent(/Cost\$0\.00020Time to first token90 ms/));
     expect(screen.queryByRole('alert')).toBeNull();
   });
 
-  test('that is refused says why', async () => {
-    const { reader } = showPlayground(refusal(402, 'The balance is used up.'));
+  test('that is refused says why, and has no figures to ask for', async () => {
+    const { reader, sent } = showPlayground(refusal(402, 'The balance is used up.'));
     await send(reader);
     expect(await within(await answerOf()).findByRole('alert')).toHaveTextContent('The balance is used up.');
+    expect(sent.filter(({ call }) => call.startsWith('GET /requests'))).toEqual([]);
   });
 
   test('that breaks off keeps its text and shows the error', async () => {
@@ -148,6 +209,7 @@ describe('the settings', () => {
     await send(reader);
     expect(field).toHaveAccessibleDescription(words);
     expect(field).toBeInvalid();
+    expect(field).toBeVisible();
     expect(screen.getByLabelText('Message')).toHaveValue('Hello');
     expect(bodies(sent)).toEqual([]);
   });
@@ -169,7 +231,9 @@ describe('the settings', () => {
   test('that one of two models lacks are not shown', async () => {
     const models = [modelObject({ id: 'a' }), modelObject({ id: 'b', tools: false, parameters: ['stop'] })];
     const { reader } = showPlayground(refusal(503, 'Later.'), { models, at: '/playground?model=a' });
-    expect(await screen.findByLabelText('Tools')).toBeVisible();
+    expect(await screen.findByLabelText('Tools')).not.toBeVisible();
+    await reader.click(screen.getByText('More'));
+    expect(screen.getByLabelText('Tools')).toBeVisible();
     expect(screen.getByLabelText('Temperature')).toBeVisible();
     await reader.selectOptions(screen.getByLabelText('Beside it'), 'b');
     expect(screen.queryByLabelText('Tools')).toBeNull();
@@ -204,4 +268,51 @@ test('without a model nothing can be sent', async () => {
   showPlayground(refusal(500, 'was sent'), { models: [] });
   expect(await screen.findByRole('button', { name: 'Send' })).toBeDisabled();
   expect(screen.getByRole('button', { name: 'Show as code' })).toBeDisabled();
+});
+
+describe('an embedding model', () => {
+  const vectors = modelObject({ id: 'v', kind: 'embedding', dimensions: 2 });
+  const made = json({
+    data: [
+      { index: 2, embedding: [0, 5] },
+      { index: 0, embedding: [1, 0.5] },
+      { index: 1, embedding: [-3, 0] },
+      { index: 3, embedding: [0.9, 0.4] },
+    ],
+  });
+
+  test('shows the first numbers of a vector, the nearest of three texts, and the cost', async () => {
+    const models = [modelObject({ id: 'a' }), vectors];
+    const row = settled({ cost: '0.0000004', duration_ms: 31, prompt_tokens: 28 });
+    const { reader, sent } = showPlayground(refusal(500, 'was sent'), { models, row, vectors: made });
+    await screen.findByRole('option', { name: 'v' });
+    await reader.selectOptions(screen.getByLabelText('Model'), 'v');
+    expect(screen.queryByLabelText('Beside it')).toBeNull();
+    expect(screen.queryByLabelText('Message')).toBeNull();
+    await reader.clear(screen.getByLabelText('Compare with (third)'));
+    await reader.type(screen.getByLabelText('Compare with (third)'), 'closest');
+    await reader.click(screen.getByRole('button', { name: 'Make vectors' }));
+    const shown = await screen.findByRole('region', { name: 'Vector of v' });
+    expect(shown).toHaveTextContent(/Numbers2The first of them1\.0000, 0\.5000Nearest text/);
+    const near = within(shown).getAllByRole('listitem');
+    expect(near.map(({ textContent }) => textContent)).toEqual([
+      'closest cosine 0.999',
+      'A boat sailed early in the morning. cosine 0.447',
+      'The ship left the harbour at dawn. cosine -0.894',
+    ]);
+    expect(within(shown).getByText('closest').tagName).toBe('STRONG');
+    await waitFor(() => expect(shown).toHaveTextContent(/Cost\$0\.00000040Time31 msPrompt tokens28$/));
+    const given = ['The ship left the harbour at dawn.', 'A boat sailed early in the morning.', 'closest'];
+    expect(bodies(sent)).toEqual([{ model: 'v', input: ['The vessel put to sea at first light.', ...given] }]);
+  });
+
+  test('that fails says why', async () => {
+    const { reader } = showPlayground(refusal(500, 'was sent'), {
+      ...{ models: [vectors], vectors: refusal(503, 'No Backend answers.') },
+    });
+    await waitFor(() => expect(screen.getByRole('button', { name: 'Make vectors' })).toBeEnabled());
+    await reader.click(screen.getByRole('button', { name: 'Make vectors' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent('No Backend answers.');
+    expect(screen.queryByRole('region', { name: 'Vector of v' })).toBeNull();
+  });
 });

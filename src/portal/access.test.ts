@@ -75,6 +75,7 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'GET /api/v1/events': [401, 403, 200, 200, 200, 200, 200],
   // The gateway of the tests is not there: 502 is as far as it goes.
   'POST /api/v1/playground/chat': [401, 403, 404, 403, 502, 502, 502],
+  'POST /api/v1/playground/embeddings': [401, 403, 404, 403, 502, 502, 502],
 };
 
 const people: readonly Who[] = ['none', 'key', 'owner elsewhere', 'viewer', 'member', 'owner', 'admin'];

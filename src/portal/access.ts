@@ -61,6 +61,7 @@ export const accessTable = {
   'GET /api/v1/audit': 'audit:read',
   'GET /api/v1/events': 'events:read',
   'POST /api/v1/playground/chat': 'playground:use',
+  'POST /api/v1/playground/embeddings': 'playground:use',
 } as const satisfies Readonly<Record<`${'GET' | 'POST' | 'PATCH' | 'DELETE'} /api/${string}`, Access>>;
 
 const table: ReadonlyMap<string, Access> = new Map(Object.entries(accessTable));

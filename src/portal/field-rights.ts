@@ -46,6 +46,7 @@ const fieldRights: Readonly<Partial<Record<keyof typeof accessTable, Readonly<Re
   'POST /api/v1/models/accept-vectors': { model: 'vectors:accept', route: 'vectors:accept' },
   // The gateway reads the rest of the body.
   'POST /api/v1/playground/chat': { model: 'playground:use', messages: 'playground:use' },
+  'POST /api/v1/playground/embeddings': { model: 'playground:use', input: 'playground:use' },
 };
 
 const table: ReadonlyMap<string, Readonly<Record<string, AccessRight>>> = new Map(Object.entries(fieldRights));

@@ -70,6 +70,33 @@ it('passes body and answer on untouched, with a key of its own whose text lasts 
   expect(seen[2]?.key).not.toBe(seen[0]?.key);
 });
 
+it('passes texts to the surface of embeddings, and the id of the caller to both', async () => {
+  const asked: unknown[] = [];
+  const { server, workspace } = await ask(({ url, headers }, response) => {
+    asked.push([url, headers['x-request-id'] ?? null]);
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[]}');
+  });
+  const post = (surface: string, headers: Readonly<Record<string, string>>) =>
+    server.inject({
+      ...{ method: 'POST', url: `/api/v1/playground/${surface}?workspace=${workspace.id}` },
+      headers: { ...withToken, 'content-type': 'application/json', ...headers },
+      payload: '{"model":"a/b","input":["a","b"]}',
+    });
+  const own = { 'playground-request-id': '0123abcd-ef' };
+  const replies = [await post('embeddings', own), await post('chat', own), await post('embeddings', {})];
+  expect(replies.map(({ statusCode, body: text }) => [statusCode, text])).toEqual(
+    Array.from({ length: 3 }, () => [200, '{"data":[]}']),
+  );
+  expect(asked).toEqual([
+    ['/v1/embeddings', '0123abcd-ef'],
+    ['/v1/chat/completions', '0123abcd-ef'],
+    ['/v1/embeddings', null],
+  ]);
+  for (const bad of ['a b', 'x'.repeat(65)]) {
+    expect((await post('embeddings', { 'playground-request-id': bad })).statusCode).toBe(400);
+  }
+});
+
 it("passes the gateway's refusals on, and says when it does not answer", async () => {
   const refused = await ask((_, response) => {
     response

@@ -8,12 +8,12 @@ const maxOfPerson = 8;
 /** Requests of one person that wait for their turn. */
 const maxWaiting = 64;
 
-/** Chats of the playground of one person at a time. One may last for minutes, so more of them do not wait. */
+/** Calls of the playground of one person at a time. A chat may last for minutes, so more of them do not wait. */
 const maxChatsOfPerson = 8;
 
 /** Streams that the hub of events bounds. */
 const eventStream = '/api/v1/events';
-const chat = '/api/v1/playground/chat';
+const playground = '/api/v1/playground/';
 
 interface Line {
   running: number;
@@ -57,7 +57,7 @@ export function createPersonLimit(): (caller: Caller, request: FastifyRequest, r
   return async ({ actor, session }, { routeOptions: { url } }, reply) => {
     if (url === eventStream) return;
     const person = JSON.stringify([actor.kind, session?.credential ?? actor.name]);
-    if (url === chat) {
+    if (url?.startsWith(playground) === true) {
       if (chats.isFull(person)) throw tooMany('chats');
       leaveAtEnd(reply, await chats.enter(person));
       return;

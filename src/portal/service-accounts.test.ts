@@ -62,6 +62,7 @@ const scopeOf = {
   'GET /api/v1/audit': 'audit:read',
   'GET /api/v1/events': undefined,
   'POST /api/v1/playground/chat': undefined,
+  'POST /api/v1/playground/embeddings': undefined,
 } as const satisfies Partial<Record<Route, Scope | undefined>>;
 
 const routes = Object.entries(scopeOf) as readonly (readonly [keyof typeof scopeOf, Scope | undefined])[];

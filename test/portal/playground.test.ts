@@ -4,11 +4,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Page } from 'playwright-core';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
+import type { ModelListObject } from '../../src/portal/api/catalog.ts';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
+import type { RequestDetailObject } from '../../src/portal/api/requests.ts';
 import { adminApi } from './support/admin-api.ts';
 import * as tabs from './support/browser.ts';
+import { usualDimensions } from '../programmable-engine/vectors.ts';
 import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
@@ -16,6 +19,27 @@ const run = promisify(execFile);
 
 const browser = await forFile(tabs.launchBrowser());
 await adminApi('POST', '/workspaces', { name: 'play-team', credit: '5' });
+
+const manifest = join(gateway.data, 'manifests-demo', 'vectors.yaml');
+afterAll(() => rmSync(manifest));
+writeFileSync(
+  manifest,
+  `apiVersion: weir.dev/v1alpha1
+kind: Model
+metadata: {name: test-vectors}
+spec:
+  id: test/vectors
+  kind: Embedding
+  ownedBy: test
+  added: "2026-06-01T00:00:00Z"
+  contextLength: 8192
+  embedding: {dimensions: ${usualDimensions}}
+  pricing: {prompt: "0.000001"}
+  routes: [{backend: programmable, upstreamModel: able}]
+`,
+);
+const isListed = async (): Promise<boolean> =>
+  (await adminApi<ModelListObject>('GET', '/models')).data.some(({ id, listed }) => id === 'test/vectors' && listed);
 
 interface Sent {
   readonly model: string;
@@ -44,6 +68,9 @@ async function ask(page: Page, text: string): Promise<void> {
   await message(page).fill(text);
   await message(page).press('Enter');
 }
+const openMore = (page: Page) => page.getByText('More', { exact: true }).click();
+const factOf = (page: Page, model: string, name: string) =>
+  answerOf(page, model).locator('dt', { hasText: name }).locator('+ dd');
 const isDone = (page: Page, model: string) => answerOf(page, model).getByText('The answer is complete.').waitFor();
 
 async function untilAnswers(page: Page, model: string, count: number): Promise<void> {
@@ -80,6 +107,7 @@ test('Enter sends and Shift + Enter breaks the line, and the next message can be
 test('all settings arrive at the engine, calls of tools are shown, and the next message is their result', async () => {
   const { page, expectQuiet } = await tabs.openSignedIn(browser, address('model=test/able'));
   await page.getByLabel('System prompt').fill('Be short.');
+  await openMore(page);
   await page.getByLabel('Max tokens').fill('77');
   await page.getByLabel('Temperature').fill('0.3');
   await page.getByLabel('Reasoning effort').selectOption('none');
@@ -180,15 +208,18 @@ for (const width of [1280, 390] as const) {
     await ask(page, `Compare in 60 words at ${width}`);
     for (const model of ['test/able', 'demo/chat']) {
       await isDone(page, model);
-      const fact = (name: string) => answerOf(page, model).locator('dt', { hasText: name }).locator('+ dd');
-      expect(await fact('Time to first token').innerText()).toMatch(/\d (ms|s)$/);
-      expect(await fact('Cost').innerText()).toMatch(/\$0\.0\d+/);
-      await expect.poll(() => fact('Output tokens').innerText()).toMatch(/^\d+$/);
+      await expect.poll(() => factOf(page, model, 'Time to first token').innerText()).toMatch(/\d (ms|s)$/);
+      expect(await factOf(page, model, 'Cost').innerText()).toMatch(/\$0\.0\d+/);
+      expect(await factOf(page, model, 'Output tokens').innerText()).toMatch(/^\d+$/);
     }
-    const speed = answerOf(page, 'demo/chat').locator('dt', { hasText: 'Speed' }).locator('+ dd');
-    expect(await speed.innerText()).toMatch(/^[\d.,]+ tokens a second$/);
-    const boxes = await Promise.all(['test/able', 'demo/chat'].map((model) => answerOf(page, model).boundingBox()));
-    expect(boxes[0]?.y === boxes[1]?.y).toBe(width === 1280);
+    expect(await factOf(page, 'demo/chat', 'Speed').innerText()).toMatch(/^[\d.,]+ tokens a second$/);
+    // Names, texts and figures begin at the same height, although only one of them has reasoning.
+    for (const part of ['h3', '.answer-text', 'dl']) {
+      const boxes = await Promise.all(
+        ['test/able', 'demo/chat'].map((model) => answerOf(page, model).locator(part).first().boundingBox()),
+      );
+      expect(Math.abs((boxes[0]?.y ?? 0) - (boxes[1]?.y ?? 0)) < 1, part).toBe(width === 1280);
+    }
     await tabs.expectNoOverflow(page);
     for (const scheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme: scheme });
@@ -211,12 +242,76 @@ for (const width of [1280, 390] as const) {
   });
 }
 
+test('an answer that is stopped has the cost of its row, and is asked for once more in its place', async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, address('model=demo/chat'));
+  await ask(page, 'Tell me about weirs in 20000 words.');
+  await expect.poll(() => answerOf(page, 'demo/chat').locator('.answer-text').innerText()).toMatch(/\w{3}/);
+  const sent = page.waitForRequest((request) => request.url().includes('/requests/'));
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('Stopped. What was delivered is billed.').waitFor();
+  await expect.poll(() => factOf(page, 'demo/chat', 'Cost').innerText()).toMatch(/^\$0\.0*[1-9]/);
+  expect(await factOf(page, 'demo/chat', 'Time to first token').innerText()).toMatch(/\d (ms|s)$/);
+  const { request } = await adminApi<RequestDetailObject>('GET', new URL((await sent).url()).pathname.slice(7));
+  expect(request).toMatchObject({ outcome: 'cancelled', model: 'demo/chat' });
+  expect(Number(request?.cost)).toBeGreaterThan(0);
+  await page.getByRole('button', { name: 'Retry demo/chat' }).click();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('Stopped. What was delivered is billed.').waitFor();
+  await untilAnswers(page, 'demo/chat', 1);
+  expectQuiet();
+  await page.context().close();
+});
+
+test('the composer stays in view of a long conversation, and a new question scrolls into view', async () => {
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, address('model=test/able'));
+  for (let count = 1; count <= 4; count += 1) {
+    await ask(page, `Question ${count} in 200 words`);
+    await untilAnswers(page, 'test/able', count);
+    await isDone(page, 'test/able');
+  }
+  await ask(page, 'The last question');
+  await expect.poll(() => isInView(page.getByText('The last question'))).toBe(true);
+  await page.mouse.move(400, 300);
+  await page.mouse.wheel(0, -10_000);
+  await expect.poll(() => page.evaluate('scrollY')).toBe(0);
+  expect(await isInView(message(page))).toBe(true);
+  expect(await isInView(page.getByRole('heading', { name: 'Settings' }))).toBe(true);
+  expectQuiet();
+  await page.context().close();
+});
+
+async function isInView(of: Locator): Promise<boolean> {
+  const box = await of.last().boundingBox();
+  return box !== null && box.y >= 0 && box.y + box.height <= 800;
+}
+
+for (const width of [1280, 390] as const) {
+  test(`an embedding model shows a vector, the nearest text and the cost, ${width} pixels wide`, async () => {
+    await expect.poll(isListed).toBe(true);
+    const { page, expectQuiet } = await tabs.openSignedIn(browser, address('model=test/vectors'), { width });
+    await page.getByLabel('Text', { exact: true }).fill('a weir in a river');
+    await page.getByLabel('Compare with (third)').fill('a weir in a river');
+    await page.getByRole('button', { name: 'Make vectors' }).click();
+    const shown = page.getByRole('region', { name: 'Vector of test/vectors' });
+    await expect.poll(() => shown.getByRole('listitem').first().innerText()).toBe('a weir in a river cosine 1.000');
+    await expect
+      .poll(() => shown.locator('dt', { hasText: 'Cost' }).locator('+ dd').innerText())
+      .toMatch(/^\$0\.0*[1-9]/);
+    await tabs.expectNoOverflow(page);
+    await tabs.expectAccessible(page);
+    await tabs.screenshot(page, `playground-vectors-${width}`);
+    expectQuiet();
+    await page.context().close();
+  });
+}
+
 test('the code of a question runs, and sends what the page sends', async () => {
   const { page, expectQuiet } = await tabs.openSignedIn(browser, address('model=test/able'));
   const awkward = 'It\'s "quoted", costs $HOME `date`, \\ and ends: code';
   const image = { name: "it's red.png", mimeType: 'image/png', buffer: pixel };
   await page.locator('input[type=file]').setInputFiles(image);
   await page.getByRole('button', { name: "Remove it's red.png" }).waitFor();
+  await openMore(page);
   await page.getByLabel('Stop', { exact: true }).fill('END');
   await page.getByLabel('Tools').fill('[{"type": "function", "function": {"name": "look_up", "strict": true}}]');
   await message(page).fill(awkward);

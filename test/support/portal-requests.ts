@@ -81,5 +81,10 @@ export function portalRequests({
       url: `${api}/playground/chat?workspace=${workspace.id}`,
       payload: { model: 'a/b', messages: [] },
     },
+    'POST /api/v1/playground/embeddings': {
+      method: 'POST',
+      url: `${api}/playground/embeddings?workspace=${workspace.id}`,
+      payload: { model: 'a/b', input: 'a' },
+    },
   };
 }

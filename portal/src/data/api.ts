@@ -38,20 +38,20 @@ export interface Call {
   readonly accept?: string;
   /** A new text for each action that must happen once: the portal ignores a second request with it. */
   readonly idempotencyKey?: string;
-  /** An API key for the playground in place of the portal's own. */
-  readonly playgroundKey?: string | undefined;
+  /** Headers of the playground. Undefined ones are not sent. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
 /** Sends a request and returns its answer, of any type. Throws an `ApiError` with the message of the portal. */
 export async function send(
   path: string,
-  { method = 'GET', body, signal, accept = 'application/json', idempotencyKey, playgroundKey }: Call = {},
+  { method = 'GET', body, signal, accept = 'application/json', idempotencyKey, headers: further = {} }: Call = {},
 ): Promise<Response> {
   const headers = new Headers({ accept });
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== null) headers.set('x-csrf-token', csrfToken);
   if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey);
-  if (playgroundKey !== undefined) headers.set('playground-key', playgroundKey);
+  for (const [name, value] of Object.entries(further)) if (value !== undefined) headers.set(name, value);
   const response = await fetch(`${apiRoot}${path}`, {
     method,
     headers,
@@ -90,7 +90,7 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
   return search === '' ? path : `${path}?${search}`;
 }
 
-/** 128 random bits. `crypto.randomUUID` exists only on HTTPS and on the loopback. */
-export function newIdempotencyKey(): string {
+/** 128 random bits in hexadecimal digits. `crypto.randomUUID` exists only on HTTPS and on the loopback. */
+export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16).padStart(8, '0')).join('');
 }

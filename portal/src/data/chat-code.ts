@@ -1,14 +1,32 @@
+import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import type { ChatRequest } from './chat-request.ts';
 
 interface CodeOptions {
   /** Where clients call the gateway, with `/v1`. */
   readonly url: string;
   /** Names of the files of the images in the request, by their data URLs. */
-  readonly files: ReadonlyMap<string, string>;
+  readonly files?: ReadonlyMap<string, string>;
+  /** Text of a key to fill in. Undefined: programs read it from the variable WEIR_KEY. */
+  readonly key?: string;
 }
 
-/** A request as programs that send it. They read images from files, and the key from the variable WEIR_KEY. */
-export function codeOf(request: ChatRequest, options: CodeOptions) {
+/** A first request to a model: texts for one that makes vectors, a question for others. */
+export const firstRequest = ({ id: model, kind }: Pick<ModelObject, 'id' | 'kind'>): object =>
+  kind === 'embedding'
+    ? { model, input: ['Hello!', 'How are you?'] }
+    : { model, messages: [{ role: 'user', content: 'Hello!' }] };
+
+/** The path of a request, the name of its call in libraries, and what a program prints of the answer. */
+function surfaceOf(request: Partial<ChatRequest>) {
+  if (request.messages === undefined) return { path: 'embeddings', name: 'embeddings', said: 'data[0].embedding' };
+  const said = request.tools === undefined ? 'choices[0].message.content' : 'choices[0].message';
+  return { path: 'chat/completions', name: 'chat.completions', said };
+}
+
+const noFiles: ReadonlyMap<string, string> = new Map();
+
+/** A request as programs that send it. They read images from files. */
+export function codeOf(request: Partial<ChatRequest>, options: CodeOptions) {
   return [
     { name: 'curl', code: curlOf(request, options) },
     { name: 'Python', code: pythonOf(request, options) },
@@ -19,7 +37,7 @@ export function codeOf(request: ChatRequest, options: CodeOptions) {
 const typeOf = (dataUrl: string): string => dataUrl.slice('data:'.length, dataUrl.indexOf(';'));
 const shellText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-function curlOf(request: ChatRequest, { url, files }: CodeOptions): string {
+function curlOf(request: Partial<ChatRequest>, { url, key, files = noFiles }: CodeOptions): string {
   const json = JSON.stringify(request, null, 2);
   const images = [...files].filter(([dataUrl]) => json.includes(dataUrl));
   // Where the shell puts the images in, it would also put in what follows a `$` elsewhere.
@@ -29,15 +47,15 @@ function curlOf(request: ChatRequest, { url, files }: CodeOptions): string {
       text.replaceAll(dataUrl, () => `data:${typeOf(dataUrl)};base64,$(base64 < ${shellText(file)} | tr -d '\\n')`),
     escaped,
   );
-  return `curl ${url}/chat/completions \\
-  -H "Authorization: Bearer $WEIR_KEY" \\
+  return `curl ${url}/${surfaceOf(request).path} \\
+  -H "Authorization: Bearer ${key ?? '$WEIR_KEY'}" \\
   -H 'Content-Type: application/json' \\
   --data-binary @- <<${images.length === 0 ? "'JSON'" : 'JSON'}
 ${body}
 JSON`;
 }
 
-function pythonOf(request: ChatRequest, { url, files }: CodeOptions): string {
+function pythonOf(request: Partial<ChatRequest>, { url, key, files = noFiles }: CodeOptions): string {
   let hasImages = false;
   const write = writer({
     words: { true: 'True', false: 'False', null: 'None' },
@@ -55,17 +73,17 @@ def image(path, kind):
         return f"data:{kind};base64,{base64.b64encode(file.read()).decode()}"
 
 `;
-  return `${hasImages ? 'import base64\n' : ''}import os
-from openai import OpenAI
+  const { name, said } = surfaceOf(request);
+  return `${hasImages ? 'import base64\n' : ''}${key === undefined ? 'import os\n' : ''}from openai import OpenAI
 ${hasImages ? helper : ''}
-client = OpenAI(base_url="${url}", api_key=os.environ["WEIR_KEY"])
-answer = client.chat.completions.create(
+client = OpenAI(base_url="${url}", api_key=${key === undefined ? 'os.environ["WEIR_KEY"]' : JSON.stringify(key)})
+answer = client.${name}.create(
 ${fields.join('\n')}
 )
-print(answer.choices[0].message${request.tools === undefined ? '.content' : ''})`;
+print(answer.${said})`;
 }
 
-function nodeOf(request: ChatRequest, { url, files }: CodeOptions): string {
+function nodeOf(request: Partial<ChatRequest>, { url, key, files = noFiles }: CodeOptions): string {
   let hasImages = false;
   const write = writer({
     words: { true: 'true', false: 'false', null: 'null' },
@@ -78,13 +96,14 @@ function nodeOf(request: ChatRequest, { url, files }: CodeOptions): string {
   });
   const fields = fieldsOf(request).map(([name, value]) => `  ${name}: ${write(value, '  ')},`);
   const helper = "const image = (path, type) => `data:${type};base64,${readFileSync(path, 'base64')}`;\n";
+  const { name, said } = surfaceOf(request);
   return `${hasImages ? "import { readFileSync } from 'node:fs';\n" : ''}import OpenAI from 'openai';
 
-${hasImages ? helper : ''}const client = new OpenAI({ baseURL: '${url}', apiKey: process.env.WEIR_KEY });
-const answer = await client.chat.completions.create({
+${hasImages ? helper : ''}const client = new OpenAI({ baseURL: '${url}', apiKey: ${key === undefined ? 'process.env.WEIR_KEY' : `'${key}'`} });
+const answer = await client.${name}.create({
 ${fields.join('\n')}
 });
-console.log(answer.choices[0].message${request.tools === undefined ? '.content' : ''});`;
+console.log(answer.${said});`;
 }
 
 const fieldsOf = (of: object): readonly (readonly [string, unknown])[] =>

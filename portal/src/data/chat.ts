@@ -14,18 +14,13 @@ export interface ChatAnswer {
   readonly reasoning: string;
   readonly text: string;
   readonly calls: readonly ToolCall[];
-  /** Time from the question to the first piece of output, ms. */
-  readonly firstTokenMs: number | undefined;
-  /** Time from the question to the newest piece of output, ms. */
-  readonly lastTokenMs: number | undefined;
   readonly finish: string | undefined;
   readonly usage: ChatUsage | undefined;
 }
 
-interface ChatUsage {
+export interface ChatUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
-  readonly completion_tokens_details?: { readonly reasoning_tokens?: number } | null;
   /** USD, exact. */
   readonly cost?: number | string;
 }
@@ -50,29 +45,40 @@ interface Chunk {
 }
 
 export const emptyAnswer: ChatAnswer = {
-  ...{ reasoning: '', text: '', calls: [], firstTokenMs: undefined, lastTokenMs: undefined },
-  ...{ finish: undefined, usage: undefined },
+  ...{ reasoning: '', text: '', calls: [], finish: undefined, usage: undefined },
 };
 
-interface AskOptions {
+/** How a request of the playground is paid, and found again. */
+export interface PlaygroundCall {
   /** Id of the workspace that pays. */
   readonly workspace: string;
   /** Text of an API key that is used in place of the portal's own. Its workspace pays. */
   readonly ownKey: string | undefined;
+  /** By this id, `useServed` finds the request. */
+  readonly requestId: string;
   readonly signal: AbortSignal;
+}
+
+/** Sends a body to a surface of the gateway, as a client does. Throws the gateway's error. */
+export function sendToGateway(
+  surface: 'chat' | 'embeddings',
+  body: object,
+  { workspace, ownKey, requestId, signal }: PlaygroundCall,
+): Promise<Response> {
+  return send(withQuery(`/playground/${surface}`, { workspace }), {
+    ...{ method: 'POST', accept: 'text/event-stream', body, signal },
+    headers: { 'playground-key': ownKey, 'playground-request-id': requestId },
+  });
+}
+
+interface AskOptions extends PlaygroundCall {
   readonly onAnswer: (answer: ChatAnswer) => void;
 }
 
 /** Sends a request through the edge, as a client does, and reports the answer as it grows. Resolves to the whole answer. Throws the gateway's error. */
-export async function ask(
-  request: ChatRequest,
-  { workspace, ownKey, signal, onAnswer }: AskOptions,
-): Promise<ChatAnswer> {
-  const startedMs = performance.now();
-  const response = await send(withQuery('/playground/chat', { workspace }), {
-    ...{ method: 'POST', accept: 'text/event-stream', signal, playgroundKey: ownKey },
-    body: { ...request, stream: true, stream_options: { include_usage: true } },
-  });
+export async function ask(request: ChatRequest, { onAnswer, ...call }: AskOptions): Promise<ChatAnswer> {
+  const body = { ...request, stream: true, stream_options: { include_usage: true } };
+  const response = await sendToGateway('chat', body, call);
   if (response.body === null) throw new Error('The answer is empty.');
   const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
   let answer = emptyAnswer;
@@ -81,24 +87,21 @@ export async function ask(
     if (step.value.data === '[DONE]') break;
     const chunk = JSON.parse(step.value.data) as Chunk;
     if (chunk.error !== undefined) throw new Error(chunk.error.message);
-    answer = grown(answer, chunk, performance.now() - startedMs);
+    answer = grown(answer, chunk);
     onAnswer(answer);
   }
   return answer;
 }
 
-function grown(before: ChatAnswer, { choices = [], usage }: Chunk, nowMs: number): ChatAnswer {
+function grown(before: ChatAnswer, { choices = [], usage }: Chunk): ChatAnswer {
   const [choice] = choices;
   const reasoning = choice?.delta?.reasoning ?? '';
   const text = choice?.delta?.content ?? '';
   const calls = choice?.delta?.tool_calls ?? [];
-  const hasOutput = reasoning !== '' || text !== '' || calls.length > 0;
   return {
     reasoning: before.reasoning + reasoning,
     text: before.text + text,
     calls: calls.reduce(withDelta, before.calls),
-    firstTokenMs: before.firstTokenMs ?? (hasOutput ? nowMs : undefined),
-    lastTokenMs: hasOutput ? nowMs : before.lastTokenMs,
     finish: choice?.finish_reason ?? before.finish,
     usage: usage ?? before.usage,
   };
@@ -113,12 +116,4 @@ function withDelta(calls: readonly ToolCall[], { index, id, function: called }: 
     arguments: before.arguments + (called?.arguments ?? ''),
   };
   return index < calls.length ? calls.with(index, after) : [...calls, after];
-}
-
-/** Output tokens a second, from the first one to the last one. Undefined: too few to have a speed. */
-export function speedOf({ firstTokenMs, lastTokenMs, usage }: ChatAnswer): number | undefined {
-  const tokens = (usage?.completion_tokens ?? 0) - 1;
-  if (firstTokenMs === undefined || lastTokenMs === undefined || tokens < 1) return undefined;
-  const ms = lastTokenMs - firstTokenMs;
-  return ms <= 0 ? undefined : (tokens / ms) * 1_000;
 }

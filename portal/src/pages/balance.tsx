@@ -3,7 +3,7 @@ import { type FormEvent, useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import type { CreditObject, NewCreditObject } from '../../../src/portal/api/workspaces.ts';
 import { useAddress } from '../data/address.ts';
-import { ApiError, call, newIdempotencyKey, withQuery } from '../data/api.ts';
+import { ApiError, call, randomId, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
 import { useSession } from '../data/session.ts';
@@ -170,7 +170,7 @@ function Credits({ of }: { readonly of: WorkspaceChoice }) {
 function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onClose: () => void }) {
   const client = useQueryClient();
   // The dialog adds one credit, also when it is sent again after a lost answer.
-  const [idempotencyKey] = useState(newIdempotencyKey);
+  const [idempotencyKey] = useState(randomId);
   const add = useMutation({
     mutationFn: (body: NewCreditObject) =>
       call(`/workspaces/${of.id}/credits`, { method: 'POST', body, idempotencyKey }),

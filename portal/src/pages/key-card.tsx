@@ -1,7 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'react';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import type { CreatedKeyObject } from '../../../src/portal/api/keys.ts';
-import { agentExamplesOf, examplesOf, keyMessage } from '../data/call-code.ts';
+import { codeOf, firstRequest } from '../data/chat-code.ts';
+import { agentExamplesOf, keyMessage } from '../data/key-code.ts';
 import { useModels } from '../data/models.ts';
 import { useGatewayUrl, useSession } from '../data/session.ts';
 import { formatMoney, formatPeriod, formatUtcMoment } from '../format/format.ts';
@@ -104,7 +105,11 @@ function FirstCall({ created }: { readonly created: CreatedKeyObject }) {
           options={callable.map(({ id }) => ({ value: id, label: id }))}
         />
       </div>
-      <CodeTabs of={model.id} examples={[...examplesOf(model, gateway), ...agentExamplesOf(model, gateway)]} isSecret />
+      <CodeTabs
+        of={model.id}
+        examples={[...codeOf(firstRequest(model), gateway), ...agentExamplesOf(model, gateway)]}
+        isSecret
+      />
       {known !== null && <KeyTest key={model.id} of={created} model={model} />}
     </>
   );

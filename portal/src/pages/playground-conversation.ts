@@ -4,6 +4,8 @@ import type { PastTurn, Question } from '../data/chat-request.ts';
 /** The answer of one model. */
 export interface AnswerState {
   readonly model: string;
+  /** The id under which the request was sent last. */
+  readonly requestId: string;
   readonly answer: ChatAnswer;
   /** How the answer ended. After an error, the rest of the answer is missing. */
   readonly end: 'under-way' | 'complete' | 'stopped' | Error;
@@ -17,19 +19,25 @@ export interface TurnState {
 
 export type Conversation = readonly TurnState[];
 
+type Asked = Pick<AnswerState, 'model' | 'requestId'>;
+
+const begun = (asked: Asked): AnswerState => ({ ...asked, answer: emptyAnswer, end: 'under-way' });
+
 /** `at`: the place of the model among the chosen ones. */
 export type Step =
-  | { readonly kind: 'ask'; readonly question: Question; readonly models: readonly string[] }
+  | { readonly kind: 'ask'; readonly question: Question; readonly asked: readonly Asked[] }
+  /** Asks the last question once more. */
+  | { readonly kind: 'retry'; readonly at: number; readonly requestId: string }
   | { readonly kind: 'grow'; readonly at: number; readonly answer: ChatAnswer }
   | { readonly kind: 'end'; readonly at: number; readonly end: Exclude<AnswerState['end'], 'under-way'> }
   | { readonly kind: 'clear' };
 
 export function afterStep(turns: Conversation, step: Step): Conversation {
   switch (step.kind) {
-    case 'ask': {
-      const answers = step.models.map((model): AnswerState => ({ model, answer: emptyAnswer, end: 'under-way' }));
-      return [...turns, { question: step.question, answers }];
-    }
+    case 'ask':
+      return [...turns, { question: step.question, answers: step.asked.map(begun) }];
+    case 'retry':
+      return withAnswer(turns, step.at, ({ model }) => begun({ model, requestId: step.requestId }));
     case 'grow':
       return withAnswer(turns, step.at, (before) => ({ ...before, answer: step.answer }));
     case 'end':

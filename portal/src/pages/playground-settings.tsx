@@ -83,44 +83,63 @@ interface SettingsProps {
   readonly errors: FieldErrors;
 }
 
-/** The settings of a question. The form reads them when it is sent. */
+/** The settings of a question. The form reads them when it is sent. Rare ones are below *More*, which opens for a wrong one. */
 export function PlaygroundSettings({ features, errors }: SettingsProps) {
+  const [isOpen, setOpen] = useState(false);
+  if (!isOpen && Object.keys(errors).length > 0) setOpen(true);
   return (
     <>
       <TextArea label="System prompt" name="system" rows={3} />
-      <TextField label="Max tokens" name="max-tokens" type="number" min={1} step={1} placeholder="No limit" />
-      {features.temperature && (
-        <TextField label="Temperature" name="temperature" type="number" min={0} max={2} step={0.1} placeholder="1" />
-      )}
-      {features.efforts.length > 0 && (
-        <Select
-          label="Reasoning effort"
-          name="effort"
-          options={[
-            { value: '', label: 'As the model does' },
-            ...features.efforts.map((effort) => ({ value: effort, label: effort })),
-          ]}
-        />
-      )}
-      {features.stop && (
-        <TextArea
-          label="Stop"
-          name="stop"
-          rows={2}
-          error={errors.stop}
-          hint={String.raw`The answer ends before such a text. One a line; \n is a line break.`}
-        />
-      )}
-      {features.tools && (
-        <TextArea
-          label="Tools"
-          name="tools"
-          rows={4}
-          spellCheck={false}
-          error={errors.tools}
-          hint='JSON: [{"type": "function", "function": {"name": "…", "parameters": {…}}}]'
-        />
-      )}
+      <details
+        open={isOpen}
+        onToggle={({ currentTarget: { open } }) => setOpen(open)}
+        onInvalidCapture={() => setOpen(true)}
+      >
+        <summary>More</summary>
+        <div className="stack more-settings">
+          <TextField label="Max tokens" name="max-tokens" type="number" min={1} step={1} placeholder="No limit" />
+          {features.temperature && (
+            <TextField
+              label="Temperature"
+              name="temperature"
+              type="number"
+              min={0}
+              max={2}
+              step={0.1}
+              placeholder="1"
+            />
+          )}
+          {features.efforts.length > 0 && (
+            <Select
+              label="Reasoning effort"
+              name="effort"
+              options={[
+                { value: '', label: 'As the model does' },
+                ...features.efforts.map((effort) => ({ value: effort, label: effort })),
+              ]}
+            />
+          )}
+          {features.stop && (
+            <TextArea
+              label="Stop"
+              name="stop"
+              rows={2}
+              error={errors.stop}
+              hint={String.raw`The answer ends before such a text. One a line; \n is a line break.`}
+            />
+          )}
+          {features.tools && (
+            <TextArea
+              label="Tools"
+              name="tools"
+              rows={4}
+              spellCheck={false}
+              error={errors.tools}
+              hint='JSON: [{"type": "function", "function": {"name": "…", "parameters": {…}}}]'
+            />
+          )}
+        </div>
+      </details>
     </>
   );
 }

@@ -1,15 +1,26 @@
-import { speedOf } from '../data/chat.ts';
+import { useEffect, useRef } from 'react';
+import { ApiError } from '../data/api.ts';
 import type { ChatImage } from '../data/chat-request.ts';
-import { formatCount, formatMoney, formatMs, formatSpeed, orUnknown } from '../format/format.ts';
-import { Card, Facts } from '../parts/page.tsx';
+import { Button } from '../parts/button.tsx';
+import { Copy } from '../parts/copy.tsx';
+import { Card } from '../parts/page.tsx';
 import { Problem } from '../parts/states.tsx';
 import type { AnswerState, TurnState } from './playground-conversation.ts';
+import { ServedFacts } from './served-facts.tsx';
 
-/** A question, and its answers side by side as far as they have arrived. */
-export function Turn({ of: { question, answers } }: { readonly of: TurnState }) {
+interface TurnProps {
+  readonly of: TurnState;
+  /** Asks the model at a place once more. Undefined: an answer is coming in, or later questions build on this one. */
+  readonly onRetry: ((at: number) => void) | undefined;
+}
+
+/** A question, and its answers side by side as far as they have arrived. A new one scrolls into view. */
+export function Turn({ of: { question, answers }, onRetry }: TurnProps) {
+  const own = useRef<HTMLDivElement>(null);
+  useEffect(() => own.current?.scrollIntoView({ block: 'nearest' }), []);
   return (
     <Card>
-      <div className="stack">
+      <div className="stack turn" ref={own}>
         <div className="stack-tight">
           <h3>You</h3>
           <p className="answer-text">{question.text}</p>
@@ -17,7 +28,7 @@ export function Turn({ of: { question, answers } }: { readonly of: TurnState }) 
         </div>
         <div className="answers">
           {answers.map((one, at) => (
-            <Answer key={at} of={one} />
+            <Answer key={at} of={one} onRetry={onRetry && (() => onRetry(at))} />
           ))}
         </div>
       </div>
@@ -41,20 +52,45 @@ const finishes: Readonly<Record<string, string>> = {
   content_filter: 'Ended by a content filter.',
 };
 
-function Answer({ of: { model, answer, end } }: { readonly of: AnswerState }) {
-  const { reasoning, text, calls, finish, firstTokenMs, usage } = answer;
+interface AnswerProps {
+  readonly of: AnswerState;
+  readonly onRetry: (() => void) | undefined;
+}
+
+/** Its parts are rows that the answers of a turn share, so that texts begin, and figures stand, at the same height. */
+function Answer({ of: { model, requestId, answer, end }, onRetry }: AnswerProps) {
+  const { reasoning, text, calls, usage } = answer;
   const isUnderWay = end === 'under-way';
-  const speed = speedOf(answer);
-  const count = (value: number | undefined): string => orUnknown(value, formatCount);
   return (
-    <section className="stack-tight answer" aria-label={`Answer of ${model}`} aria-busy={isUnderWay}>
-      <h3>{model}</h3>
-      {reasoning !== '' && (
-        <details open={text === '' && calls.length === 0}>
-          <summary>Reasoning</summary>
-          <p className="reasoning">{reasoning}</p>
-        </details>
-      )}
+    <section className="answer" aria-label={`Answer of ${model}`} aria-busy={isUnderWay}>
+      <div className="answer-head">
+        <h3>{model}</h3>
+        {text !== '' && !isUnderWay && <Copy text={text} label={`the answer of ${model}`} size="small" />}
+        {onRetry !== undefined && (
+          <Button size="small" aria-label={`Retry ${model}`} onPress={onRetry}>
+            Retry
+          </Button>
+        )}
+      </div>
+      <div>
+        {reasoning !== '' && (
+          <details open={text === '' && calls.length === 0}>
+            <summary>Reasoning</summary>
+            <p className="reasoning">{reasoning}</p>
+          </details>
+        )}
+      </div>
+      <Said answer={answer} end={end} />
+      {/* A request that was refused has no figures. */}
+      <ServedFacts requestId={requestId} hasEnded={!isUnderWay && !(end instanceof ApiError)} usage={usage} />
+    </section>
+  );
+}
+
+function Said({ answer: { text, calls, finish }, end }: Pick<AnswerState, 'answer' | 'end'>) {
+  const isUnderWay = end === 'under-way';
+  return (
+    <div className="stack-tight">
       <p className="answer-text">{text === '' && isUnderWay ? '…' : text}</p>
       {calls.map(({ id, name, arguments: given }) => (
         <div key={id} className="stack-tight">
@@ -74,16 +110,7 @@ function Answer({ of: { model, answer, end } }: { readonly of: AnswerState }) {
         {end === 'complete' &&
           (finishes[finish ?? ''] ?? <span className="visually-hidden">The answer is complete.</span>)}
       </p>
-      <Facts
-        facts={[
-          { name: 'Time to first token', value: orUnknown(firstTokenMs, formatMs) },
-          { name: 'Speed', value: orUnknown(speed, formatSpeed) },
-          { name: 'Cost', value: orUnknown(usage?.cost, formatMoney) },
-          { name: 'Prompt tokens', value: count(usage?.prompt_tokens) },
-          { name: 'Output tokens', value: count(usage?.completion_tokens) },
-        ]}
-      />
-    </section>
+    </div>
   );
 }
 

@@ -1,5 +1,6 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useReducer, useRef, useState } from 'react';
-import { ask } from '../data/chat.ts';
+import { randomId } from '../data/api.ts';
+import { ask, type PlaygroundCall } from '../data/chat.ts';
 import {
   type ChatImage,
   type ChatRequest,
@@ -15,7 +16,7 @@ import { Empty, Problem } from '../parts/states.tsx';
 import { PlaygroundCode, type ShownRequests } from './playground-code.tsx';
 import { afterStep, type Conversation, hasCalls, isUnderWay, pastOf } from './playground-conversation.ts';
 import { PlaygroundImages } from './playground-images.tsx';
-import { ModelSelects, useChosenModels } from './playground-models.tsx';
+import { type ChosenModels, makesVectors, ModelSelects, useChosenModels } from './playground-models.tsx';
 import {
   type FieldErrors,
   featuresOf,
@@ -24,23 +25,54 @@ import {
   readSettings,
 } from './playground-settings.tsx';
 import { Turn } from './playground-turn.tsx';
+import { PlaygroundVectors } from './playground-vectors.tsx';
 
 const imagesOf = (turns: Conversation): readonly ChatImage[] => turns.flatMap(({ question }) => question.images);
 
-/** Sends questions to one or two models through the gateway, as a client does. Leaving the page deletes the conversation. */
+/** Tries a model of the catalog through the gateway, as a client does. Leaving the page deletes what was said. */
 export function PlaygroundPage() {
-  const { chosen, known, offered, error } = useChosenModels();
+  const models = useChosenModels();
+  const [model] = models.known;
+  return model !== undefined && makesVectors(model) ? (
+    <PlaygroundVectors key={model.id} models={models} model={model} />
+  ) : (
+    <Chat models={models} />
+  );
+}
+
+/** A conversation, and the requests of it that have not ended. */
+function useConversation() {
+  const [turns, step] = useReducer(afterStep, []);
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  /** Sends the request of the model at a place, and reports its answer until it ends. */
+  const askOne = async (at: number, request: ChatRequest, call: PlaygroundCall): Promise<void> => {
+    try {
+      await ask(request, { ...call, onAnswer: (answer) => step({ kind: 'grow', at, answer }) });
+      step({ kind: 'end', at, end: 'complete' });
+    } catch (thrown) {
+      const problem = thrown instanceof Error ? thrown : new Error(String(thrown));
+      step({ kind: 'end', at, end: call.signal.aborted ? 'stopped' : problem });
+    }
+  };
+  const begin = (): AbortSignal => {
+    running.current = new AbortController();
+    return running.current.signal;
+  };
+  return { turns, step, askOne, begin, stop: () => running.current?.abort() };
+}
+
+/** Sends questions to one or two models. */
+function Chat({ models }: { readonly models: ChosenModels }) {
+  const { chosen, known, error } = models;
   const features = featuresOf(known);
   const workspace = useChosenWorkspace();
-  const [turns, step] = useReducer(afterStep, []);
+  const { turns, step, askOne, begin, stop } = useConversation();
   const [images, setImages] = useState<readonly ChatImage[]>([]);
   const [errors, setErrors] = useState<FieldErrors>({});
   const [shown, setShown] = useState<ShownRequests>();
   const form = useRef<HTMLFormElement>(null);
-  const running = useRef<AbortController>(undefined);
-  useEffect(() => () => running.current?.abort(), []);
   const isBusy = isUnderWay(turns);
-  const waitsForResults = hasCalls(turns);
 
   /** The settings of the form. Undefined: a field is wrong, and says so. */
   const settingsOf = (fields: FormData): ChatSettings | undefined => {
@@ -58,28 +90,34 @@ export function PlaygroundPage() {
     if (question.text === '' || chosen.length === 0 || workspace === undefined || isBusy) return;
     const settings = settingsOf(fields);
     if (settings === undefined) return;
-    const controller = new AbortController();
-    running.current = controller;
-    step({ kind: 'ask', question, models: chosen });
+    const asked = chosen.map((model) => ({ model, requestId: randomId() }));
+    step({ kind: 'ask', question, asked });
     setImages([]);
     const message = of.elements.namedItem('message');
     if (message instanceof HTMLTextAreaElement) {
       message.value = '';
       message.focus();
     }
-    const options = {
-      ...{ workspace: workspace.id, ownKey: textOf(fields, 'key') || undefined, signal: controller.signal },
-    };
-    const askOne = async (request: ChatRequest, at: number): Promise<void> => {
-      try {
-        await ask(request, { ...options, onAnswer: (answer) => step({ kind: 'grow', at, answer }) });
-        step({ kind: 'end', at, end: 'complete' });
-      } catch (thrown) {
-        const problem = thrown instanceof Error ? thrown : new Error(String(thrown));
-        step({ kind: 'end', at, end: controller.signal.aborted ? 'stopped' : problem });
-      }
-    };
-    await Promise.all(requestsOf(question, turns, settings).map(askOne));
+    const call = { workspace: workspace.id, ownKey: textOf(fields, 'key') || undefined, signal: begin() };
+    await Promise.all(
+      requestsOf(question, turns, settings).map((request, at) =>
+        askOne(at, request, { ...call, requestId: asked[at]?.requestId ?? randomId() }),
+      ),
+    );
+  };
+
+  /** Asks a model the last question once more, with the settings that the form has now. */
+  const retry = (at: number): void => {
+    const last = turns.at(-1);
+    const model = last?.answers[at]?.model;
+    if (form.current === null || last === undefined || model === undefined || workspace === undefined) return;
+    const fields = new FormData(form.current);
+    const settings = hasValidNumbers(form.current) ? settingsOf(fields) : undefined;
+    if (settings === undefined) return;
+    const call = { workspace: workspace.id, ownKey: textOf(fields, 'key') || undefined, requestId: randomId() };
+    step({ kind: 'retry', at, requestId: call.requestId });
+    const past = pastOf(turns.slice(0, -1), at);
+    void askOne(at, chatRequest({ model, settings, past, question: last.question }), { ...call, signal: begin() });
   };
 
   /** Shows the question that is being written, or else the last one. */
@@ -124,16 +162,18 @@ export function PlaygroundPage() {
               <p>The answer comes in as the model writes it.</p>
             </Empty>
           ) : (
-            turns.map((turn, index) => <Turn key={index} of={turn} />)
+            turns.map((turn, index) => (
+              <Turn key={index} of={turn} onRetry={isBusy || index < turns.length - 1 ? undefined : retry} />
+            ))
           )}
           <div className="composer">
             <Card>
               <div className="stack">
                 <TextArea
-                  label={waitsForResults ? 'Result of the calls' : 'Message'}
+                  label={hasCalls(turns) ? 'Result of the calls' : 'Message'}
                   name="message"
                   required
-                  rows={3}
+                  rows={2}
                   onKeyDown={sendOnEnter}
                 />
                 {features.images && (
@@ -149,7 +189,7 @@ export function PlaygroundPage() {
                     Show as code
                   </Button>
                   {isBusy ? (
-                    <Button key="stop" icon="stop" onPress={() => running.current?.abort()}>
+                    <Button key="stop" icon="stop" onPress={stop}>
                       Stop
                     </Button>
                   ) : (
@@ -170,7 +210,7 @@ export function PlaygroundPage() {
         </div>
         <Card title="Settings">
           <div className="stack">
-            <ModelSelects chosen={chosen} offered={offered} />
+            <ModelSelects of={models} />
             <PlaygroundKey />
             <PlaygroundSettings features={features} errors={errors} />
           </div>

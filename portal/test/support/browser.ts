@@ -40,6 +40,7 @@ const narrowWindow = (media: string): MediaQueryList =>
     ...{ addListener: () => {}, removeListener: () => {} },
   });
 
+Element.prototype.scrollIntoView = () => {};
 vi.stubGlobal('matchMedia', narrowWindow);
 vi.stubGlobal('ResizeObserver', QuietResizeObserver);
 vi.stubGlobal('EventSource', SilentEventSource);

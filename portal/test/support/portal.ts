@@ -1,6 +1,7 @@
 // The admin API as a table of answers. A request without an answer in the table fails the test.
 import { afterEach, vi } from 'vitest';
 import { apiRoot } from '../../src/data/api.ts';
+import { requestObject } from './objects.ts';
 
 /** A request that a page sent. */
 export interface Sent {
@@ -27,6 +28,16 @@ export const refusal =
   (status: number, message: string, field?: string): Answer =>
   () =>
     Response.json({ error: { message, type: 'invalid_request_error', field } }, { status });
+
+/** What `GET /requests/{id}` answers for a settled request. */
+export const settled = (given: Parameters<typeof requestObject>[0] = {}): Answer =>
+  json({ request: requestObject(given), story: null, matches: [] });
+
+/** The id under which each request of the playground is sent from now on, in place of a random one. */
+export function fixedRequestId(): string {
+  vi.spyOn(crypto, 'getRandomValues').mockImplementation((array) => array);
+  return '0'.repeat(32);
+}
 
 /** The portal does not answer. */
 export const silence: Answer = () => Promise.withResolvers<Response>().promise;
@@ -59,6 +70,7 @@ export const changesIn = (all: readonly Sent[]): readonly Pick<Sent, 'call' | 'b
   all.filter(({ call }) => !call.startsWith('GET')).map(({ call, body }) => ({ call, body }));
 
 afterEach(() => {
+  vi.restoreAllMocks();
   const found = unknown.splice(0);
   if (found.length > 0) throw new Error(`no answer in the table of this test: ${found.join(', ')}`);
 });

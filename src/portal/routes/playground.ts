@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { messageOf } from '../../core/failure.ts';
@@ -21,7 +21,7 @@ const spareMs = 60_000;
 const keyLimits = { rate: 5, burst: 10 } as const;
 const bodyBytes = 16 * 1024 * 1024;
 
-/** The playground: sends chats through the gateway, as clients do. Stores nothing. */
+/** The playground: sends chats and texts through the gateway, as clients do. Stores nothing. */
 export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): Promise<void> {
   const { store } = portal;
   let calls: Promise<GatewayCalls> | undefined;
@@ -31,21 +31,48 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
   api_.addHook('onClose', async () => (await calls)?.close());
 
   /** Sends a body to the gateway on behalf of a session. Failures count against the session, not against the portal's address. */
-  async function send(
-    gatewayUrl: string,
-    sent: { readonly caller: Caller; readonly key: string; readonly body: Buffer; readonly signal: AbortSignal },
-  ) {
-    const { caller, key, body, signal } = sent;
+  async function send(gatewayUrl: string, { caller, surface, key, body, id, signal }: Sent) {
     const sessionName = portalSessionName(caller.session?.hash ?? caller.name);
     const keyHash = digestOf(key);
     const headers = {
       ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(id === undefined ? {} : { 'x-request-id': id }),
       [portalSessionHeader]: portalSessionValue({ sessionName, keyHash }, await store.sharedSecret()),
     };
-    const { chat } = await callsOf(gatewayUrl);
-    return chat({ headers, body, signal }).catch((error: unknown) => {
+    const { post } = await callsOf(gatewayUrl);
+    return post({ surface, headers, body, signal }).catch((error: unknown) => {
       throw refusal('gateway_down', { reason: messageOf(error) }, { cause: error });
     });
+  }
+
+  /** Passes the body of a request on to a surface, with a key, and the answer back. */
+  async function pass(request: PlaygroundRequest, reply: FastifyReply, surface: Sent['surface']) {
+    const caller = callerOf(request);
+    if (portal.gatewayUrl === undefined) throw refusal('playground_off');
+    const { id: workspace } = await visibleWorkspace(store, caller, request.query.workspace);
+    const gone = new AbortController();
+    reply.raw.on('close', () => gone.abort());
+    const { gatewayUrl } = portal;
+    const body = z.instanceof(Buffer).parse(request.body);
+    const { 'playground-key': given, 'playground-request-id': id } = request.headers;
+    const asked = { caller, surface, body, id, signal: gone.signal };
+    const key = given ?? (await keyFor(portal, { caller, workspace }));
+    let answer = await send(gatewayUrl, { ...asked, key });
+    if (answer.statusCode === 401 && given === undefined) {
+      // The key was revoked or has expired, so another key is made. The refused one is never sent again.
+      await answer.body.dump();
+      answer = await send(gatewayUrl, { ...asked, key: await keyFor(portal, { caller, workspace, refused: key }) });
+    }
+    const { 'content-type': type, 'retry-after': retryAfter } = answer.headers;
+    if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
+    return (
+      reply
+        .code(answer.statusCode)
+        // Without this, nginx buffers the stream.
+        .header('x-accel-buffering', 'no')
+        .type(typeof type === 'string' ? type : 'application/json')
+        .send(answer.body)
+    );
   }
 
   await api_.register(async (scope) => {
@@ -60,59 +87,43 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         ? () => true
         : validatorCompiler({ ...route, schema: z.instanceof(z.ZodType).parse(route.schema) }),
     );
-    scope.post<{
-      readonly Querystring: z.output<typeof api.playgroundQuery>;
-      readonly Headers: z.output<typeof api.playgroundHeaders>;
-    }>(
+    const described = (summary: string, body: z.ZodType, content: Readonly<Record<string, { schema: z.ZodType }>>) => ({
+      schema: {
+        ...{ tags: ['playground'], summary, body, querystring: api.playgroundQuery, headers: api.playgroundHeaders },
+        response: { 200: { description: 'The gateway’s answer, unchanged.', content } },
+      },
+    });
+    const json = { 'application/json': { schema: z.unknown() } };
+    scope.post<PlaygroundRoute>(
       '/api/v1/playground/chat',
-      {
-        schema: {
-          tags: ['playground'],
-          summary: 'A chat completion, paid by a workspace',
-          querystring: api.playgroundQuery,
-          headers: api.playgroundHeaders,
-          body: api.playgroundBody,
-          response: {
-            200: {
-              description: 'The gateway’s answer, unchanged.',
-              content: { 'text/event-stream': { schema: z.string() }, 'application/json': { schema: z.unknown() } },
-            },
-          },
-        },
-      },
-      async (request, reply) => {
-        const caller = callerOf(request);
-        if (portal.gatewayUrl === undefined) throw refusal('playground_off');
-        const { id } = await visibleWorkspace(store, caller, request.query.workspace);
-        const gone = new AbortController();
-        reply.raw.on('close', () => gone.abort());
-        const { gatewayUrl } = portal;
-        const body = z.instanceof(Buffer).parse(request.body);
-        const given = request.headers['playground-key'];
-        const asked = { caller, body, signal: gone.signal };
-        const key = given ?? (await keyFor(portal, { caller, workspace: id }));
-        let answer = await send(gatewayUrl, { ...asked, key });
-        if (answer.statusCode === 401 && given === undefined) {
-          // The key was revoked or has expired, so another key is made. The refused one is never sent again.
-          await answer.body.dump();
-          answer = await send(gatewayUrl, {
-            ...asked,
-            key: await keyFor(portal, { caller, workspace: id, refused: key }),
-          });
-        }
-        const { 'content-type': type, 'retry-after': retryAfter } = answer.headers;
-        if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
-        return (
-          reply
-            .code(answer.statusCode)
-            // Without this, nginx buffers the stream.
-            .header('x-accel-buffering', 'no')
-            .type(typeof type === 'string' ? type : 'application/json')
-            .send(answer.body)
-        );
-      },
+      described('A chat completion, paid by a workspace', api.playgroundBody, {
+        'text/event-stream': { schema: z.string() },
+        ...json,
+      }),
+      (request, reply) => pass(request, reply, 'chat'),
+    );
+    scope.post<PlaygroundRoute>(
+      '/api/v1/playground/embeddings',
+      described('Vectors of texts, paid by a workspace', api.playgroundTexts, json),
+      (request, reply) => pass(request, reply, 'embeddings'),
     );
   });
+}
+
+interface PlaygroundRoute {
+  readonly Querystring: z.output<typeof api.playgroundQuery>;
+  readonly Headers: z.output<typeof api.playgroundHeaders>;
+}
+type PlaygroundRequest = FastifyRequest<PlaygroundRoute>;
+
+interface Sent {
+  readonly caller: Caller;
+  readonly surface: 'chat' | 'embeddings';
+  readonly key: string;
+  readonly body: Buffer;
+  /** What the gateway gets as `x-request-id`. */
+  readonly id: string | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** The text of the key of a person's playground. `refused`: a text that the gateway refused. */
