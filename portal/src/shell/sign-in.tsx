@@ -32,6 +32,22 @@ export function SignInPage({ failed, onSignedIn }: SignInProps) {
     }
   };
   const oidc = ways.data?.oidc ?? null;
+  const form = (
+    <form className="stack" onSubmit={(event) => void submit(event)}>
+      <TextField
+        label="Admin token or API key"
+        name="credential"
+        type="password"
+        autoComplete="current-password"
+        required
+        error={state instanceof Error ? state.message : undefined}
+        hint="An API key shows its requests, its budget and the models that it can call."
+      />
+      <Button type="submit" kind={oidc === null ? 'primary' : 'quiet'} isDisabled={state === 'under-way'}>
+        Sign in
+      </Button>
+    </form>
+  );
   return (
     <div className="sign-in">
       <main className="stack">
@@ -47,25 +63,16 @@ export function SignInPage({ failed, onSignedIn }: SignInProps) {
               Sign in with {oidc.name}
             </a>
           )}
-          <form className="stack" onSubmit={(event) => void submit(event)}>
-            <TextField
-              label="Admin token or API key"
-              name="credential"
-              type="password"
-              autoComplete="current-password"
-              required
-              error={state instanceof Error ? state.message : undefined}
-              hint="The admin token opens everything. An API key shows its own usage, its limits and what is left of its budget."
-            />
-            <Button type="submit" kind={oidc === null ? 'primary' : 'quiet'} isDisabled={state === 'under-way'}>
-              Sign in
-            </Button>
-          </form>
+          {oidc === null ? (
+            form
+          ) : (
+            // An attempt and its error stay visible.
+            <details open={state !== 'ready'}>
+              <summary>Other ways</summary>
+              {form}
+            </details>
+          )}
         </section>
-        <p className="small muted">
-          <code>npm start</code> prints an address that signs in. The token is in the file <code>admin-token</code> of
-          the data folder.
-        </p>
       </main>
     </div>
   );
