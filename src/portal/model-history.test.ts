@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
-import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
+import { asBrowser, call, memberOf, samplePortal, signIn } from '../../test/support/sample-portal.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../control/core/live-catalog.ts';
 import { followPrices } from '../books/accounts/follow-prices.ts';
 import type { ModelHistoryObject } from './api/model-history.ts';
@@ -62,6 +62,23 @@ it('has each price since the moment at which the portal first saw it', async () 
   stop();
   clock.advance(10 * minute);
   expect(looks).toBe(4);
+});
+
+it.each([
+  [undefined, ['a/b']],
+  [['a/*'], ['a/b']],
+  [['c/d'], []],
+])('shows a key that may call %s the models %s and their history, and no others', async (models, ids) => {
+  const { server, accounts, settle, ids: sample, workspace } = await samplePortal({ catalog: catalogWith('0.000001') });
+  await settle([sampleOutcome({ ...sample, modelId: 'a/b', requestId: 'r1', startedAt: sampleNow - 3_600_000 })]);
+  const by = { actor: { kind: 'command-line', name: 'tester' }, now: sampleNow } as const;
+  const { text } = await accounts.createKey({ workspace: workspace.id, rate: 1, burst: 1, models }, by);
+  const headers = asBrowser(await signIn(server, { key: text }));
+  const list = await server.inject({ url: '/api/v1/models', headers });
+  expect(list.json<{ data: { id: string; routes: unknown }[] }>().data.map(({ id, routes }) => [id, routes])).toEqual(
+    ids.map((id) => [id, null]),
+  );
+  expect((await server.inject({ url, headers })).statusCode).toBe(ids.length === 0 ? 404 : 200);
 });
 
 it('has the days and, for admins, the traffic of routes', async () => {

@@ -1,6 +1,6 @@
 // @suite both-databases
 import { describe, expect, it } from 'vitest';
-import { asBrowser, call, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
+import { asBrowser, call, memberOf, samplePortal, signIn, withToken } from '../../test/support/sample-portal.ts';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { sampleRefusal } from '../../test/support/sample-refusal.ts';
@@ -102,6 +102,36 @@ describe('the list of requests', () => {
     expect((await pagesOf(server, '&surface=messages&outcome=failed')).map(({ id }) => id)).toEqual([]);
     const between = `&from=${at(sampleNow + 2 * minute)}&to=${at(sampleNow + 2.6 * minute)}`;
     expect((await pagesOf(server, between)).map(({ id }) => id)).toEqual(['q1', 'r2']);
+  });
+
+  it('shows an API key only its own requests, however it asks for others', async () => {
+    const { server, accounts, settle, ids, text, otherKey, workspace } = await portalWithBoth();
+    const by = { actor: { kind: 'command-line', name: 'tester' }, now: sampleNow } as const;
+    const { key: neighbour } = await accounts.createKey({ workspace: workspace.id, rate: 1, burst: 1 }, by);
+    const far = { keyId: neighbour.id, startedAt: sampleNow + 60 * minute, correlationId: 'of-neighbour' };
+    const ofNeighbour = unpackId(firstIdAt(far.startedAt), 'chat');
+    await settle([sampleOutcome({ ...ids, ...far, requestId: ofNeighbour })]);
+    const headers = asBrowser(await signIn(server, { key: text }));
+    const idsOf = async (query: string): Promise<readonly string[]> =>
+      (await server.inject({ url: `${url}?limit=100${query}`, headers }))
+        .json<{ data: readonly Listed[] }>()
+        .data.map(({ id }) => id);
+    const own = ['r9', 'r8', 'r7', 'r6', ownId, 'r4', 'r3', 'q2', 'q1', 'r2', 'r1', 'r0'];
+    for (const query of ['', `&workspace=${workspace.id}`, `&key=${ids.keyId}`]) {
+      expect(await idsOf(query)).toEqual(own);
+    }
+    for (const query of [`&search=${ofNeighbour}`, '&search=of-neighbour', '&search=q4'])
+      expect(await idsOf(query)).toEqual([]);
+    const csv = await server.inject({ url, headers: { ...headers, accept: 'text/csv' } });
+    expect(csv.body).toContain('r9');
+    expect(csv.body).not.toContain(ofNeighbour);
+    const statusOf = async (path: string) => (await server.inject({ url: `${url}${path}`, headers })).statusCode;
+    for (const key of [neighbour.id, otherKey.id]) expect(await statusOf(`?key=${key}`)).toBe(404);
+    const details = [ownId, 'q1', ofNeighbour, 'q3', 'q4', 'of-neighbour'];
+    expect(await Promise.all(details.map((id) => statusOf(`/${id}`)))).toEqual([200, 200, 404, 404, 404, 404]);
+    // A person of the workspace sees both keys.
+    const member = asBrowser(await memberOf({ accounts }, workspace.id));
+    expect((await server.inject({ url: `${url}/${ofNeighbour}`, headers: member })).statusCode).toBe(200);
   });
 
   it('shows a member only its workspace, and nothing that an engine said', async () => {

@@ -1,4 +1,5 @@
 import type { Workspace } from '../core/account.ts';
+import { allowsModel } from '../core/model-patterns.ts';
 import type { KeyRecord } from '../books/core/administration.ts';
 import { allowsIn, refusalText, seenBy, sees } from '../books/core/rights.ts';
 import { type Caller, type CallerIdentity, subjectOf } from './callers.ts';
@@ -29,6 +30,22 @@ export async function visibleKey(store: PortalStore, caller: Caller, id: string)
   }
   checkRights(caller, { id: found.workspaceId, name: found.workspaceName });
   return found;
+}
+
+/** Whether a caller sees a model, by its id: a key sees those that it may call, everyone else all. */
+export async function modelsSeen(store: PortalStore, { keyId }: CallerIdentity): Promise<(id: string) => boolean> {
+  if (keyId === undefined) return () => true;
+  const { models } = await store.findKey(keyId);
+  return (id) => allowsModel(models, id);
+}
+
+/** Whether a request exists for a caller, by its workspace and key: a key sees its own. Nobody's are for admins. */
+export function seesRequest(
+  { grant, keyId }: CallerIdentity,
+  { workspace, key }: { readonly workspace: string | null; readonly key: string | null },
+): boolean {
+  if (keyId !== undefined) return key === keyId;
+  return workspace === null ? grant.kind === 'admin' : sees(grant, workspace);
 }
 
 /** The key that a request changes: one that the caller made, or any key where the caller may change those of others. */

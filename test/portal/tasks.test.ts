@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';
-import { chooseAction, heading, launchBrowser, openSignedIn, openTab } from './support/browser.ts';
+import { chooseAction, expectAccessible, heading, launchBrowser, openSignedIn, openTab } from './support/browser.ts';
 import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
@@ -121,7 +121,7 @@ test('an admin makes a workspace and gives it credit, and both are in the audit 
   await page.context().close();
 });
 
-test('an API key signs in, sees its own budget and usage, and no other page', async () => {
+test('an API key signs in, sees its budget, usage, requests and models, and no other page', async () => {
   const { page, expectQuiet } = await openTab(browser, { expected: [401] });
   await page.goto('/keys');
   await page.getByLabel('Admin token or API key').fill('sk-weir-wrong');
@@ -130,11 +130,24 @@ test('an API key signs in, sees its own budget and usage, and no other page', as
   await page.getByLabel('Admin token or API key').fill(gateway.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Page not found' }).waitFor();
-  expect(await page.getByRole('navigation').getByRole('link').allInnerTexts()).toEqual(['Overview', 'Usage']);
+  expect(await page.getByRole('navigation').getByRole('link').allInnerTexts()).toEqual([
+    ...['Overview', 'Usage', 'Models', 'Requests'],
+  ]);
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.locator('dt', { hasText: 'Budget' }).waitFor();
   await page.getByRole('link', { name: 'Usage', exact: true }).click();
   await page.getByRole('region', { name: 'Usage by model' }).waitFor();
+  await page.getByRole('link', { name: 'Requests', exact: true }).click();
+  const rows = page.getByRole('region', { name: 'Requests' }).getByRole('row');
+  await expect.poll(() => rows.count()).toBeGreaterThan(1);
+  expect(await page.getByRole('combobox', { name: 'Key' }).count()).toBe(0);
+  await expectAccessible(page);
+  await rows.nth(1).getByRole('link').first().click();
+  await page.getByText('First attempt').waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Models', exact: true }).click();
+  await page.getByText('demo/chat').first().waitFor();
+  await expectAccessible(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   expectQuiet();

@@ -3,6 +3,7 @@ import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import type { ModelHistoryObject, PricesSinceObject } from '../../../src/portal/api/model-history.ts';
 import { ApiError, withQuery } from '../data/api.ts';
 import { useBackends, useModelHistory, useModels } from '../data/models.ts';
+import { maySomewhere } from '../data/rights.ts';
 import { useSession } from '../data/session.ts';
 import { formatPricePerMillion } from '../format/format.ts';
 import { Copy } from '../parts/copy.tsx';
@@ -29,8 +30,12 @@ export function ModelPage({ id }: { readonly id: string }) {
         <>
           <Link href="/models">All models</Link>
           {' · '}
-          <Link href={withQuery('/playground', { model: id })}>Playground</Link>
-          {' · '}
+          {maySomewhere(session, 'playground:use') && (
+            <>
+              <Link href={withQuery('/playground', { model: id })}>Playground</Link>
+              {' · '}
+            </>
+          )}
           <Link href={withQuery('/usage', { model: id, range: '30d' })}>Usage</Link>
           {' · '}
           <Link href={withQuery('/requests', { model: id })}>Requests</Link>

@@ -45,11 +45,8 @@ export function OverviewPage() {
   });
   useEvents({ request: refresh });
   const usageOf = (range: Range): string => withQuery('/usage', { range, workspace: workspace ?? undefined });
-  // An API key has no list of requests.
   const requestsOf = (outcome: 'error' | 'settled'): string =>
-    session.role === 'key'
-      ? usageOf('today')
-      : withQuery('/requests', { from: day, outcome, workspace: workspace ?? undefined });
+    withQuery('/requests', { from: day, outcome, workspace: workspace ?? undefined });
   return (
     <Page
       title="Overview"

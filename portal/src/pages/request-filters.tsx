@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
+import { useMay } from '../data/rights.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
 import { CommittedField } from '../parts/committed-field.tsx';
 import { Select } from '../parts/fields.tsx';
@@ -14,6 +15,7 @@ import { outcomes } from './outcomes.ts';
 export function RequestFilters() {
   const [{ workspace, key, model, outcome, search }, change] = useAddress();
   const choices = useWorkspaceChoices();
+  const may = useMay();
   const chosen = choices?.find(({ id, name }) => id === workspace || name === workspace) ?? onlyOne(choices);
   const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
   const modelIds = (models.data?.data ?? []).map(({ id }) => id);
@@ -26,7 +28,7 @@ export function RequestFilters() {
         onCommit={(text) => change({ search: text })}
       />
       <WorkspaceSelect all />
-      {chosen !== undefined && (
+      {chosen !== undefined && may('keys:read') && (
         <KeyChoice key={chosen.id} workspaceId={chosen.id} chosen={key} onChange={(id) => change({ key: id })} />
       )}
       <Select

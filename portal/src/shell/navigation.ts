@@ -30,8 +30,8 @@ const groups: readonly (readonly Entry[])[] = [
     { path: '/balance', title: 'Balance', icon: 'balance', roles: people },
   ],
   [
-    { path: '/models', title: 'Models', icon: 'models', roles: people },
-    { path: '/requests', title: 'Requests', icon: 'requests', roles: people },
+    { path: '/models', title: 'Models', icon: 'models', roles: everybody },
+    { path: '/requests', title: 'Requests', icon: 'requests', roles: everybody },
     { path: '/playground', title: 'Playground', icon: 'playground', roles: people, right: 'playground:use' },
   ],
   [

@@ -19,7 +19,7 @@ const rolesIn = (roles: Readonly<Record<string, RoleInWorkspace>>): Grant => ({
 
 describe('roles in a workspace', () => {
   it.each<[RoleInWorkspace, readonly AccessRight[]]>([
-    ['key', ['key:read', 'usage:read']],
+    ['key', ['key:read', 'usage:read', 'requests:read', 'models:read']],
     [
       'viewer',
       [

@@ -57,8 +57,8 @@ const rights = {
   'service-accounts:read': { roles: people, scope: 'service-accounts:read' },
   'usage:read': { roles: peopleAndKeys, scope: 'usage:read' },
   'tags:read': { roles: people, scope: 'usage:read' },
-  'requests:read': { roles: people, scope: 'requests:read' },
-  'models:read': { roles: people, scope: 'models:read' },
+  'requests:read': { roles: peopleAndKeys, scope: 'requests:read' },
+  'models:read': { roles: peopleAndKeys, scope: 'models:read' },
   'vectors:read': { roles: adminsAlone, scope: 'models:read', isOfGateway: true },
   /** Which vectors an embedding model makes from now on. Search indexes depend on it, so a person decides. */
   'vectors:accept': { roles: adminsAlone, scope: undefined, isOfGateway: true },

@@ -4,6 +4,7 @@ import * as api from '../api/model-history.ts';
 import { callerOf } from '../authenticate.ts';
 import { modelsOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
+import { modelsSeen } from '../visible.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
 import { type App, describing } from '../app.ts';
 
@@ -24,7 +25,9 @@ export function modelHistoryRoutes(app: App, { store, catalog, clock }: Portal):
     ),
     async (request) => {
       const model = request.query.model.toLowerCase();
-      const isAdmin = callerOf(request).role === 'admin';
+      const caller = callerOf(request);
+      const isAdmin = caller.role === 'admin';
+      if (!(await modelsSeen(store, caller))(model)) throw refusal('model_not_found', { model });
       const now = clock.now();
       const today = Math.floor(now / dayMs) * dayMs;
       const [{ days, traffic }, changes] = await Promise.all([

@@ -7,7 +7,6 @@ import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../telemetry/core/story.ts';
 import { pageAnswer } from '../answers.ts';
 import * as api from '../api/requests.ts';
-import { sees } from '../../books/core/rights.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
 import { type CsvRow, sendCsv, jsonOrCsv, wantsCsv } from '../csv.ts';
@@ -16,7 +15,7 @@ import type { PortalStore } from '../store-port.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
 import { type App, describing } from '../app.ts';
 import { createRequestList, hiddenFromMembers, type ListFilter } from '../request-list.ts';
-import { visibleKey, workspaceAsked } from '../visible.ts';
+import { seesRequest, visibleKey, workspaceAsked } from '../visible.ts';
 
 const described = describing('requests');
 
@@ -101,7 +100,9 @@ export function requestRoutes(app: App, portal: Portal): void {
 
 async function filterOf(store: PortalStore, caller: Caller, query: api.RequestsQuery): Promise<ListFilter> {
   const { workspace, key, model, outcome, surface, search, from, to } = query;
-  const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
+  const wanted = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
+  // A key sees its own requests.
+  const keyId = caller.keyId ?? wanted;
   const isOfKey = keyId !== undefined && workspace === undefined;
   return {
     workspaceId: isOfKey ? undefined : await workspaceAsked(store, caller, workspace),
@@ -124,14 +125,13 @@ async function findVisible({ store, services }: Portal, caller: Caller, id: stri
   const stories = live.length > 0 ? live : (await store.findRefusals(id)).map(storyOfRefusal);
   const exact = stories.find((story) => story.id === id);
   const settled = await store.findRequest(id);
-  const isVisible = (owner: string | null | undefined): boolean =>
-    owner === undefined || owner === null ? caller.grant.kind === 'admin' : sees(caller.grant, owner);
   if (settled !== undefined || exact !== undefined) {
-    return isVisible(settled?.workspaceId ?? exact?.workspace)
+    const workspace = settled?.workspaceId ?? exact?.workspace ?? null;
+    return seesRequest(caller, { workspace, key: settled?.keyId ?? exact?.key ?? null })
       ? { settled, story: exact ?? (settled && storyFromLedger(settled)), matches: [] }
       : undefined;
   }
-  const matches = stories.filter(({ workspace }) => isVisible(workspace));
+  const matches = stories.filter((story) => seesRequest(caller, story));
   const [story] = matches;
   return story && { settled: await store.findRequest(story.id), story, matches };
 }
