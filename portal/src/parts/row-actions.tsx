@@ -1,6 +1,6 @@
-import { useSyncExternalStore } from 'react';
 import { Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import { Button } from './button.tsx';
+import { useMedia } from './media.ts';
 
 interface RowActionsProps {
   /** Name of the row, for screen readers. */
@@ -10,7 +10,8 @@ interface RowActionsProps {
 
 /** The actions on a row of a table: buttons, or a menu where the window is narrow. */
 export function RowActions({ of, actions }: RowActionsProps) {
-  const isNarrow = useSyncExternalStore(subscribe, () => narrow.matches);
+  // Up to this width, buttons would cover the columns beside them.
+  const isNarrow = useMedia('(max-width: 1500px)');
   if (isNarrow) {
     return (
       <MenuTrigger>
@@ -36,12 +37,4 @@ export function RowActions({ of, actions }: RowActionsProps) {
       ))}
     </div>
   );
-}
-
-/** Up to this width, buttons would cover the columns beside them. */
-const narrow = matchMedia('(max-width: 1500px)');
-
-function subscribe(listener: () => void): () => void {
-  narrow.addEventListener('change', listener);
-  return () => narrow.removeEventListener('change', listener);
 }

@@ -1,4 +1,6 @@
+/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role -- Without them a browser forgets the table where CSS makes cards of its rows. */
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { useMedia } from './media.ts';
 
 export interface Column<Row> {
   readonly title: string;
@@ -10,6 +12,11 @@ export interface Column<Row> {
   readonly bare?: true;
   /** The column stays in view while the table is scrolled. */
   readonly stays?: true;
+  /**
+   * On a phone a row is a card of two lines: the line of this cell. The name of the row begins the first one. Without any
+   * line in a table, the next three cells have one. The others open with *More*.
+   */
+  readonly line?: 1 | 2;
   readonly cell: (row: Row) => ReactNode;
   /** The reader can sort by this value of a row: first the greatest number, or the first text. */
   readonly sortBy?: (row: Row) => number | string;
@@ -70,67 +77,114 @@ function sortedRows<Row>(
   });
 }
 
-/** A table in a box that scrolls if the table is wider than the page, by keyboard as well. A line above the table then says so. */
+/** The lines of the cells of a card, by their places. */
+function linesOf<Row>(columns: readonly Column<Row>[]): readonly (1 | 2 | undefined)[] {
+  if (columns.some(({ line }) => line !== undefined)) return columns.map(({ line }) => line);
+  const [first, ...next] = columns.filter(({ names, bare }) => !names && !bare).slice(0, 3);
+  return columns.map((column) => (column === first ? 1 : next.includes(column) ? 2 : undefined));
+}
+
+/**
+ * A table in a box that scrolls if the table is wider than the page, by keyboard as well. A line above the table then
+ * says so. On a phone its rows are cards of two lines, and nothing scrolls: roles keep it a table for screen readers.
+ */
 export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer }: TableProps<Row>) {
   const { box, isWider } = useIsWider();
+  const isPhone = useMedia('(max-width: 600px)');
   const [order, setOrder] = useState<Order>();
-  const sorted = sortedRows(rows, columns, order);
+  const lines = linesOf(columns);
+  const hasMore = isPhone && columns.some(({ names, bare }, at) => !names && !bare && lines[at] === undefined);
   return (
     <div className="table">
       {isWider && <p className="small muted scroll-hint">Scroll sideways to see all columns.</p>}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- A box that scrolls must be reachable by the keyboard. */}
       <div className="scroll" role="region" aria-label={label} tabIndex={0} ref={box}>
-        <table aria-label={label}>
-          <thead>
-            <tr>
-              {columns.map(({ title, end, bare, stays, sortBy }, at) => (
-                <th
+        <table role="table" aria-label={label}>
+          <thead role="rowgroup">
+            <tr role="row">
+              {columns.map((column, at) => (
+                <Head
                   key={at}
-                  scope="col"
-                  className={end && 'end'}
-                  data-stays={stays && ''}
-                  aria-sort={order?.title === title ? order.direction : undefined}
-                >
-                  {bare ? (
-                    <span className="visually-hidden">{title}</span>
-                  ) : sortBy === undefined ? (
-                    title
-                  ) : (
-                    <button
-                      type="button"
-                      className="sort"
-                      onClick={() => setOrder(nextOrder(order, title, sortBy, rows))}
-                    >
-                      {title}
-                      <span aria-hidden>
-                        {order?.title !== title ? '' : order.direction === 'ascending' ? ' ↑' : ' ↓'}
-                      </span>
-                    </button>
-                  )}
-                </th>
+                  of={column}
+                  direction={order?.title === column.title ? order.direction : undefined}
+                  onSort={(sortBy) => setOrder(nextOrder(order, column.title, sortBy, rows))}
+                />
               ))}
+              {hasMore && <Head of={{ title: 'More', bare: true }} />}
             </tr>
           </thead>
-          <tbody>
-            {sorted.map((row) => (
-              <tr key={rowKey(row)} data-selected={isSelected?.(row) ? '' : undefined}>
-                {columns.map(({ end, names, stays, cell }, at) =>
-                  names ? (
-                    <th key={at} scope="row">
-                      {cell(row)}
-                    </th>
-                  ) : (
-                    <td key={at} className={end && 'end'} data-stays={stays && ''}>
-                      {cell(row)}
-                    </td>
-                  ),
-                )}
-              </tr>
+          <tbody role="rowgroup">
+            {sortedRows(rows, columns, order).map((row) => (
+              <Cells key={rowKey(row)} isSelected={isSelected?.(row) === true} {...{ row, columns, lines, hasMore }} />
             ))}
           </tbody>
           {footer}
         </table>
       </div>
     </div>
+  );
+}
+
+interface HeadProps<Row> {
+  readonly of: Pick<Column<Row>, 'title' | 'end' | 'bare' | 'stays' | 'sortBy'>;
+  readonly direction?: Order['direction'] | undefined;
+  readonly onSort?: (sortBy: NonNullable<Column<Row>['sortBy']>) => void;
+}
+
+function Head<Row>({ of: { title, end, bare, stays, sortBy }, direction, onSort }: HeadProps<Row>) {
+  return (
+    <th role="columnheader" scope="col" className={end && 'end'} data-stays={stays && ''} aria-sort={direction}>
+      {bare ? (
+        <span className="visually-hidden">{title}</span>
+      ) : sortBy === undefined ? (
+        title
+      ) : (
+        <button type="button" className="sort" onClick={() => onSort?.(sortBy)}>
+          {title}
+          <span aria-hidden>{direction === undefined ? '' : direction === 'ascending' ? ' ↑' : ' ↓'}</span>
+        </button>
+      )}
+    </th>
+  );
+}
+
+interface CellsProps<Row> {
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly lines: readonly (1 | 2 | undefined)[];
+  readonly hasMore: boolean;
+  readonly isSelected: boolean;
+}
+
+function Cells<Row>({ row, columns, lines, hasMore, isSelected }: CellsProps<Row>) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <tr role="row" data-selected={isSelected ? '' : undefined} data-open={isOpen ? '' : undefined}>
+      {columns.map(({ title, end, names, bare, stays, cell }, at) =>
+        names ? (
+          <th key={at} role="rowheader" scope="row">
+            {cell(row)}
+          </th>
+        ) : (
+          <td
+            key={at}
+            role="cell"
+            className={end && 'end'}
+            data-stays={stays && ''}
+            data-line={lines[at] ?? (bare && 'end')}
+            data-title={title}
+          >
+            {cell(row)}
+          </td>
+        ),
+      )}
+      {hasMore && (
+        <td role="cell" data-line="end">
+          <button type="button" className="sort" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {isOpen ? 'Less' : 'More'}
+          </button>
+        </td>
+      )}
+    </tr>
   );
 }

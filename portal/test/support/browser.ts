@@ -33,15 +33,15 @@ export function emit(name: string, data: unknown): void {
   for (const stream of streams) stream.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data) }));
 }
 
-/** Windows are narrow, so the actions on a row are a menu (`parts/row-actions.tsx`). */
-const narrowWindow = (media: string): MediaQueryList =>
+/** Windows are 1280 pixels wide, so the actions on a row are a menu (`parts/row-actions.tsx`). */
+const windowOf1280 = (media: string): MediaQueryList =>
   Object.assign(new EventTarget(), {
-    ...{ media, matches: media.startsWith('(max-width'), onchange: null },
+    ...{ media, matches: Number(/max-width: (\d+)px/.exec(media)?.[1] ?? 0) >= 1280, onchange: null },
     ...{ addListener: () => {}, removeListener: () => {} },
   });
 
 Element.prototype.scrollIntoView = () => {};
-vi.stubGlobal('matchMedia', narrowWindow);
+vi.stubGlobal('matchMedia', windowOf1280);
 vi.stubGlobal('ResizeObserver', QuietResizeObserver);
 vi.stubGlobal('EventSource', SilentEventSource);
 
