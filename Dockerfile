@@ -25,6 +25,8 @@ COPY tsconfig.json ./
 COPY portal/package.json portal/package-lock.json portal/.npmrc ./portal/
 RUN npm ci --prefix portal --omit=dev --ignore-scripts
 COPY portal ./portal
+# The portal shows pages of it.
+COPY docs ./docs
 RUN npm run build --prefix portal
 
 FROM ${NODE_IMAGE}

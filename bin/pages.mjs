@@ -7,6 +7,8 @@ import { join, relative } from 'node:path';
 import { alone, ensurePackages, root } from './install.mjs';
 
 const folder = join(root, 'portal');
+/** Pages of it are rendered into the portal. */
+const docs = join(root, 'docs');
 const dist = join(folder, 'dist');
 /** Written when a build has come to its end, with the hash of what it was made of. */
 const stamp = join(dist, 'sources.sha256');
@@ -47,7 +49,7 @@ function readStamp() {
 /** Over the names and contents of everything that a build reads but its packages, which the lock file stands for. */
 function hashOfSources() {
   const hash = createHash('sha256');
-  for (const path of [...filesBelow(folder)].sort((one, other) => (one < other ? -1 : 1))) {
+  for (const path of [...filesBelow(folder), ...filesBelow(docs)].sort((one, other) => (one < other ? -1 : 1))) {
     hash
       .update(`${relative(folder, path)}\0`)
       .update(readFileSync(path))
@@ -60,6 +62,7 @@ function* filesBelow(directory) {
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
     const path = join(directory, entry.name);
     if (path === dist || entry.name === 'node_modules' || path === join(folder, 'test')) continue;
+    if (path.startsWith(docs) && entry.isFile() && !entry.name.endsWith('.md')) continue;
     if (entry.isDirectory()) yield* filesBelow(path);
     else yield path;
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
+import { docsSections } from './docs-sections.ts';
 
 /** The portal that answers /api during `npm run dev`: the one of an `npm start` beside it. */
 const portal = process.env['WEIR_PORTAL'] ?? 'http://127.0.0.1:9091';
@@ -28,7 +29,7 @@ function compressed(): Plugin {
 }
 
 export default defineConfig({
-  plugins: [react(), compressed()],
+  plugins: [react(), docsSections(), compressed()],
   build: {
     // Browsers that support light-dark(), so that stylesheets keep it.
     target: ['chrome123', 'firefox120', 'safari17.5'],

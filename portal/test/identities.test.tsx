@@ -5,7 +5,15 @@ import { IdentitiesPage } from '../src/pages/identities.tsx';
 import { useLiveData } from '../src/shell/live-data.ts';
 import { groupsOf } from '../src/shell/navigation.ts';
 import { emit } from './support/browser.ts';
-import { adminSession, identityObject, keyObject, memberSession, now, workspace } from './support/objects.ts';
+import {
+  adminSession,
+  identityObject,
+  keyObject,
+  memberSession,
+  now,
+  problemObject,
+  workspace,
+} from './support/objects.ts';
 import { type Answer, answerWith, changesIn, json, list, refusal, silence } from './support/portal.ts';
 import { show } from './support/show.tsx';
 
@@ -82,20 +90,11 @@ describe('the page Identities', () => {
   test('says why an object is not accepted, and leaves other problems to the Overview', async () => {
     showIdentities([{}]);
     await row('search');
-    const problem = { kind: 'object-refused', model: null, since: now, action: 'Correct the field.' };
-    act(() =>
-      emit('health', {
-        at: now,
-        problems: [
-          { ...problem, id: 'p1', object: 'Identity/ads', problem: 'Refused: spec.match: expected an expression.' },
-          { ...problem, id: 'p3', object: 'tokens', problem: 'Refused 3 tokens of cluster lately.' },
-          { ...problem, id: 'p2', object: 'Backend/gpu', problem: 'Refused.' },
-        ],
-      }),
-    );
-    expect(screen.getByText(/spec\.match/)).toHaveTextContent('Identity/ads');
-    expect(screen.getByText(/Refused 3 tokens of cluster/)).toBeVisible();
-    expect(screen.queryByText(/Backend\/gpu/)).toBeNull();
+    const refused = (object: string) => problemObject({ kind: 'object-refused', object });
+    act(() => emit('health', { at: now, problems: ['Identity/ads', 'tokens', 'Backend/gpu'].map(refused) }));
+    const table = screen.getByRole('table', { name: 'Refused identities and tokens' });
+    for (const object of ['Identity/ads', 'tokens']) expect(within(table).getByText(object)).toBeVisible();
+    expect(screen.queryByText('Backend/gpu')).toBeNull();
   });
 
   test.each([

@@ -1,9 +1,17 @@
-import { screen, within } from '@testing-library/react';
+import { act, screen, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import type { TopListObject, TopRowObject } from '../../src/portal/api/top.ts';
 import { TopPage } from '../src/pages/top.tsx';
+import { useLiveData } from '../src/shell/live-data.ts';
+import { emit } from './support/browser.ts';
+import { now, problemObject } from './support/objects.ts';
 import { answerWith, json, refusal, silence } from './support/portal.ts';
 import { show } from './support/show.tsx';
+
+function LivePage() {
+  useLiveData();
+  return <TopPage />;
+}
 
 const service = { service: 'http://10.0.0.1:9090', answers: true, problem: null };
 
@@ -112,12 +120,12 @@ test('another group is read at once, and kept in the address', async () => {
 });
 
 test('a service that does not answer is named above the rows of the others', async () => {
-  const silent = { service: 'http://10.0.0.2:9090', answers: false, problem: 'connection refused' };
-  answerWith({ 'GET /top': top([row({})], [service, silent]) });
-  show(<TopPage />);
-  expect(await screen.findByRole('heading', { name: 'Some services do not answer' })).toBeVisible();
-  expect(screen.getByRole('listitem')).toHaveTextContent('http://10.0.0.2:9090: connection refused');
-  expect(screen.getByRole('table')).toBeVisible();
+  answerWith({ 'GET /top': top([row({})]) });
+  show(<LivePage />);
+  await screen.findByRole('table', { name: 'Top' });
+  act(() => emit('health', { at: now, problems: [problemObject({ kind: 'service-silent', object: 'service/b' })] }));
+  expect(screen.getByRole('table', { name: 'Silent services' })).toHaveTextContent('service/b');
+  expect(screen.getByRole('table', { name: 'Top' })).toBeVisible();
 });
 
 test('the rows are read again and again', async () => {

@@ -1,7 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, inject, test } from 'vitest';
-import { backendManifest } from '../support/weir.ts';
+import { startProgrammableEngine } from '../programmable-engine/engine.ts';
+import { chat } from '../support/start.ts';
+import { backendManifest, modelManifest } from '../support/weir.ts';
 import {
   expectAccessible,
   expectNoOverflow,
@@ -16,6 +18,7 @@ const gateway = inject('gateway');
 const manifest = join(gateway.data, 'manifests-demo', 'broken.yaml');
 
 const browser = await forFile(launchBrowser());
+const engine = await forFile(startProgrammableEngine({ models: ['refused'], apiKey: 'another one' }));
 afterEach(() => rmSync(manifest, { force: true }));
 
 for (const width of [1280, 390] as const) {
@@ -26,21 +29,28 @@ for (const width of [1280, 390] as const) {
     expect(await page.content()).not.toContain('Backend/broken');
 
     writeFileSync(manifest, backendManifest('broken', { port: 1 }, 'vlm'));
-    const problem = page.getByRole('listitem').filter({ hasText: 'Backend/broken' });
+    const problem = page.getByRole('row').filter({ hasText: 'Backend/broken' });
     await problem.waitFor();
-    const text = await problem.innerText();
-    expect(text).toMatch(/^Backend\/broken, since .+: Refused: spec\.engine: expected one of/);
-    expect(text).toContain('docs/operate/runbooks.md#weirobjectrefused');
-    expect(await page.getByRole('heading', { level: 2 }).first().innerText()).toMatch(/^\d+ current problems?$/);
+    expect(await problem.innerText()).toMatch(/Warning[^]*has a mistake/);
     const comesFirst = `(() => {
-      const [notice, figures] = ['.notice', '.figures'].map((name) => document.querySelector(name));
-      return Boolean(notice.compareDocumentPosition(figures) & Node.DOCUMENT_POSITION_FOLLOWING);
+      const [table, figures] = ['.table', '.figures'].map((name) => document.querySelector(name));
+      return Boolean(table.compareDocumentPosition(figures) & Node.DOCUMENT_POSITION_FOLLOWING);
     })()`;
     expect(await page.evaluate(comesFirst)).toBe(true);
     await expectNoOverflow(page);
     await expectAccessible(page);
     await screenshot(page, `overview-problem-${width}`);
-    await problem.getByRole('link', { name: 'Backend/broken' }).press('Enter');
+    await problem.getByRole('link', { name: 'What to do about Backend/broken' }).press('Enter');
+    const sheet = page.getByRole('dialog', { name: 'Backend/broken has a mistake' });
+    await sheet.getByText('Refused: spec.engine: expected one of').waitFor();
+    // The runbook, which the build has rendered.
+    await sheet.getByText('Its last good version stays in use').waitFor();
+    await expectNoOverflow(page);
+    await expectAccessible(page);
+    await screenshot(page, `problem-${width}`);
+    await page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+    await problem.getByRole('link', { name: 'Backend/broken', exact: true }).press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Backends' }).waitFor();
     await page.getByRole('row').filter({ hasText: 'broken' }).waitFor();
     expect(new URL(page.url()).search).toBe('?backend=broken');
@@ -53,3 +63,29 @@ for (const width of [1280, 390] as const) {
     await page.context().close();
   });
 }
+
+test('a red row leads to the cause and the repair in three clicks', async () => {
+  writeFileSync(manifest, backendManifest('refusing', engine) + modelManifest('test/refused', ['refusing']));
+  const { page, expectQuiet } = await openSignedIn(browser, '/');
+  const row = page.getByRole('row').filter({ hasText: 'Backend/refusing' });
+  await row.waitFor();
+  const answer = await chat(gateway, { model: 'test/refused' });
+  expect(answer.status).toBeGreaterThanOrEqual(500);
+  await expect.poll(() => row.innerText()).toMatch(/Critical[^]*test\/refused[^]*refuses its key/);
+
+  await row.getByRole('link', { name: 'What to do about Backend/refusing' }).click();
+  const sheet = page.getByRole('dialog', { name: 'Backend/refusing refuses its key' });
+  await sheet.getByText('Correct the key in the Secret of the Backend.').waitFor();
+  // From the table of causes in the docs.
+  await sheet.getByText('CredentialRefused').waitFor();
+  await sheet.getByRole('link', { name: 'Failed requests' }).click();
+  expect(await heading(page)).toBe('Requests');
+  await page.getByRole('row').filter({ hasText: 'test/refused' }).getByRole('link').first().click();
+  await page
+    .getByRole('dialog')
+    .getByText(/refuses the credential/)
+    .first()
+    .waitFor();
+  expectQuiet();
+  await page.context().close();
+});

@@ -6,7 +6,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { ServiceProblems } from './service-problems.tsx';
+import { ProblemsOf } from './current-problems.tsx';
 
 const columns: readonly Column<BackendObject>[] = [
   { title: 'Backend', names: true, cell: ({ name }) => name },
@@ -68,9 +68,9 @@ export function BackendsPage() {
   return (
     <Page title="Backends" about="The engines behind the models, as each service sees them.">
       <Loaded query={backends}>
-        {({ data, services }) => (
+        {({ data }) => (
           <>
-            <ServiceProblems services={services} />
+            <ProblemsOf label="Silent services" are={({ kind }) => kind === 'service-silent'} />
             {data.length === 0 ? (
               <Empty title="No backends">
                 <p>None is configured, or no service reports them.</p>

@@ -14,11 +14,10 @@ import { Declared } from '../parts/declared.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Page } from '../parts/page.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
-import { Empty, Loaded, Notice } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { useHealth } from '../shell/live-data.ts';
 import { AskFirst } from './ask-first.tsx';
-import { ProblemItems } from './current-problems.tsx';
+import { ProblemsOf } from './current-problems.tsx';
 import { type IdentityFields, IdentityForm } from './identity-form.tsx';
 import { budgetColumn, lastUsedColumn, limitsColumn, statusColumn } from './key-table.tsx';
 
@@ -100,14 +99,11 @@ const statuses = { suspend: 'suspended', resume: 'active', revoke: 'revoked' } a
 
 /** Why objects are not accepted, issuers that are away, and tokens that were refused. What is in the table is accepted. */
 function Refused() {
-  const problems = useHealth()?.problems.filter(
-    ({ object }) => object.startsWith('Identity/') || object === 'token-issuer' || object === 'tokens',
-  );
-  if (problems === undefined || problems.length === 0) return null;
   return (
-    <Notice tone="warn">
-      <ProblemItems problems={problems} />
-    </Notice>
+    <ProblemsOf
+      label="Refused identities and tokens"
+      are={({ object }) => object.startsWith('Identity/') || object === 'token-issuer' || object === 'tokens'}
+    />
   );
 }
 

@@ -14,7 +14,7 @@ import { CallExamples } from './call-examples.tsx';
 import { ModelFacts, ModelState, modalityNames, states } from './model-facts.tsx';
 import { RouteTable } from './model-routes.tsx';
 import { ModelPage } from './model.tsx';
-import { ServiceProblems } from './service-problems.tsx';
+import { ProblemsOf } from './current-problems.tsx';
 
 /** The catalog, or the model that the address names. */
 export function ModelsPage() {
@@ -55,7 +55,7 @@ function Catalog() {
         />
       </div>
       <Loaded query={models}>
-        {({ data, services }) => {
+        {({ data }) => {
           const text = wanted.trim().toLowerCase();
           const named = data.filter(({ id, aliases }) => [id, ...aliases].some((name) => name.includes(text)));
           const found = sorted(
@@ -68,7 +68,7 @@ function Catalog() {
           );
           return (
             <>
-              <ServiceProblems services={services} />
+              <ProblemsOf label="Silent services" are={({ kind }) => kind === 'service-silent'} />
               {found.length === 0 ? (
                 <Empty title={data.length === 0 ? 'No models' : 'No such model'}>
                   {data.length === 0 && <p>The catalog is empty, or no service reports it.</p>}

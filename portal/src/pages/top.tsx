@@ -7,7 +7,7 @@ import { Page } from '../parts/page.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { ServiceProblems } from './service-problems.tsx';
+import { ProblemsOf } from './current-problems.tsx';
 
 const groups = [
   { value: 'key', label: 'Key' },
@@ -73,9 +73,9 @@ export function TopPage() {
       }
     >
       <Loaded query={top}>
-        {({ data, services }) => (
+        {({ data }) => (
           <>
-            <ServiceProblems services={services} />
+            <ProblemsOf label="Silent services" are={({ kind }) => kind === 'service-silent'} />
             {data.length === 0 ? (
               <Empty title="No requests">
                 <p>None ended in the last minute, and none is in flight.</p>

@@ -3,11 +3,14 @@ import type { AlertObject } from '../../../src/portal/api/alerts.ts';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import type { IdentityObject } from '../../../src/portal/api/identities.ts';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
+import type { PortalEvent } from '../../../src/portal/api/events.ts';
 import type { MemberObject } from '../../../src/portal/api/members.ts';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
 import type { OwnWorkspaceObject, SessionObject } from '../../../src/portal/api/session.ts';
 import type { UsageLineObject } from '../../../src/portal/api/usage.ts';
 import type { WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
+
+type ProblemObject = Extract<PortalEvent, { readonly name: 'health' }>['data']['problems'][number];
 
 /** The moment of tests that set the clock. */
 export const now = '2026-07-15T12:00:00.000Z';
@@ -96,6 +99,15 @@ export function alertObject(given: Partial<AlertObject> = {}): AlertObject {
   return {
     ...{ id: 'alert_1', kind: 'budget', key: 'key_1', key_name: 'CI', tag: null, percent: 80 },
     ...{ used: '4.1', limit: '5', at: now, delivery: 'delivered' },
+    ...given,
+  };
+}
+
+export function problemObject(given: Partial<ProblemObject> = {}): ProblemObject {
+  return {
+    ...{ id: 'p1', object: 'Backend/gpu', kind: 'backend-down', model: null, since: now, severity: 'warning' },
+    ...{ title: 'refuses its key', problem: 'Not healthy: gpu refuses the credential.' },
+    action: 'Correct the key in the Secret of the Backend: docs/problems.md#causes',
     ...given,
   };
 }
