@@ -12,6 +12,7 @@ import { Select } from '../parts/fields.tsx';
 import { Card, Facts, Page } from '../parts/page.tsx';
 import { Loaded, Notice } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { Trend } from '../parts/trend.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 
 const shownMonths = 24;
@@ -177,6 +178,10 @@ const lineColumns: readonly Column<StatementLineObject>[] = [
   { title: 'Cost', end: true, cell: ({ cost }) => formatExactMoney(cost) },
   { title: 'Share', end: true, cell: ({ share }) => formatShare(share / 100) },
   { title: 'Month before', end: true, cell: (line) => formatExactMoney(line.cost_before) },
+  {
+    ...{ title: 'Change', end: true },
+    cell: (line) => <Trend now={Number(line.cost)} before={Number(line.cost_before)} />,
+  },
 ];
 
 interface LinesProps {
@@ -204,6 +209,9 @@ function Lines({ title, of, lines }: LinesProps) {
               <td className="end">{formatExactMoney(of.usage)}</td>
               <td className="end">{formatShare(of.usage === '0' ? 0 : 1)}</td>
               <td className="end">{formatExactMoney(of.usage_before)}</td>
+              <td className="end">
+                <Trend now={Number(of.usage)} before={Number(of.usage_before)} />
+              </td>
             </tr>
           </tfoot>
         }

@@ -27,6 +27,9 @@ const sums: readonly Column<UsageLineObject>[] = [
   count('Prompt tokens', (line) => line.prompt_tokens),
   count('of them cached', (line) => line.cached_tokens),
   count('Output tokens', (line) => line.completion_tokens),
+];
+
+const times: readonly Column<UsageLineObject>[] = [
   {
     ...{ title: 'First token p50', end: true, cell: (line) => orUnknown(line.first_token_p50_ms, formatMs) },
     sortBy: (line) => line.first_token_p50_ms ?? -1,
@@ -116,7 +119,8 @@ export function UsageGroups({ usage, months }: UsageGroupsProps) {
       ...{ title: one, names: true, sortBy: (line) => groupName(line, by).toLowerCase() },
       cell: (line) => <GroupLink of={line} by={by} />,
     },
-    ...(by === 'key'
+    // In the statement of one workspace it is not repeated in each line.
+    ...(by === 'key' && (months === undefined || asked.filter.workspace === undefined)
       ? [
           {
             title: 'Workspace',
@@ -126,8 +130,7 @@ export function UsageGroups({ usage, months }: UsageGroupsProps) {
         ]
       : []),
     cost,
-    ...(months === undefined ? [] : comparisons(months, by)),
-    ...sums,
+    ...(months === undefined ? [...sums, ...times] : [...comparisons(months, by), ...sums]),
   ];
   return (
     <Card
