@@ -1,5 +1,5 @@
 /** The parts of hand-written pages that follow from the sources: whole tables, and single figures in sentences. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pageBlocks } from './page-blocks.ts';
 import { factText } from './page-facts.ts';
@@ -11,7 +11,7 @@ const wholePages = new Set(['docs/reference/parameters.md', 'docs/reference/cust
 /** Every page that people write, from the root of the repository. */
 export function writtenPages(): readonly string[] {
   const below = ['docs', 'examples'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
+    globSync(`${folder}/**/*.md`, { cwd: root, exclude: ['**/node_modules/**'] }),
   );
   const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'charts/weir/README.md', ...below];
   return pages.filter((path) => path.endsWith('.md') && !wholePages.has(path)).toSorted();

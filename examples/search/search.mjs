@@ -19,7 +19,7 @@ async function vectorsOf(texts) {
 }
 
 async function readPages() {
-  const sections = globSync('docs/**/*.md', { cwd: root }).flatMap((page) =>
+  const sections = globSync('docs/**/*.md', { cwd: root, exclude: ['**/node_modules/**'] }).flatMap((page) =>
     readFileSync(join(root, page), 'utf8')
       .split(/^(?=##+ )/m)
       .map((section) => ({ page, text: section.slice(0, 4000) })),

@@ -13,7 +13,7 @@ const kubernetes = inject('kubernetes');
 const root = join(import.meta.dirname, '..', '..');
 const filesIn = (folder: string, end: string): readonly string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(end))
+    .filter((name) => name.endsWith(end) && !name.includes('node_modules/'))
     .map((name) => join(folder, name));
 
 /** Blocks of YAML in a page that are whole objects of ours. */

@@ -1,6 +1,7 @@
 /** What comments, messages and pages refer to: documents, their sections, and decisions. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
+import { anchorOf } from '../../scripts/site-contents.ts';
 
 const folders = ['.github', 'bench', 'bin', 'charts', 'docs', 'envoy', 'examples', 'scripts', 'src', 'test'];
 const kinds = new Set(['.css', '.js', '.md', '.mjs', '.sh', '.tpl', '.ts', '.txt', '.yaml', '.yml']);
@@ -15,7 +16,9 @@ export function writtenFiles(root: string): readonly string[] {
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && kinds.has(extname(entry.name)))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
-  return [...pages, ...below].filter((path) => !foreign.test(path) && !path.includes('node_modules/')).sort();
+  return [...pages, ...below]
+    .filter((path) => !foreign.test(path) && !/node_modules\/|^docs\/\.vitepress\/(?!config)/.test(path))
+    .sort();
 }
 
 /** Sections of a page by their numbers, each with the numbers of its rules. */
@@ -39,14 +42,7 @@ function sectionsOf(page: string): Sections {
 /** The names by which a link may point into a page, as forges make them. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const headings = [...markdown(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
-  return new Set(
-    headings.map((heading) =>
-      heading
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-        .replaceAll(/\s/g, '-'),
-    ),
-  );
+  return new Set(headings.map((heading) => anchorOf(heading)));
 }
 
 /** Pages with numbered sections, which comments name by `§`. */

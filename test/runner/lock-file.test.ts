@@ -12,7 +12,7 @@ const lock = z.object({
 });
 const lockFiles = [
   ...['package-lock.json', 'test/clients/node/package-lock.json', 'test/clients/admin-api/package-lock.json'],
-  'test/mutants/stryker/package-lock.json',
+  ...['test/mutants/stryker/package-lock.json', 'docs/package-lock.json'],
 ] as const;
 type Packages = z.infer<typeof lock>['packages'];
 

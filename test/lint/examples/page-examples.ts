@@ -1,5 +1,5 @@
 /** The examples of the pages: fenced blocks, and the code inside sentences. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Example {
@@ -15,7 +15,7 @@ const notes = 'charts/weir/templates/NOTES.txt';
 /** Every page and manifest that a reader is given, but for the changelog: it speaks of what was. */
 export function examplePages(root: string): readonly string[] {
   const below = (folder: string): readonly string[] =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`);
+    globSync(`${folder}/**/*.{md,yaml}`, { cwd: root, exclude: ['**/node_modules/**'] });
   return [
     ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'charts/weir/README.md', notes],
     'test/programmable-engine/README.md',
