@@ -205,7 +205,7 @@ Workspace, which pays, an ApiKey, a Credit ([accounts-in-git.md](../how-to/accou
 [Identity](../how-to/identities.md). All are namespaced, in the group
 \`${group}\`, version \`${version}\`. A gateway reads one namespace, including the Secrets and ConfigMaps that its Backends name.
 A manifest folder (\`--manifests\`) contains the same objects with the same rules. One field is different: \`service\` needs a
-cluster ([kubernetes.md](../how-to/kubernetes.md#which-pods-serve)).
+cluster ([kubernetes.md](../how-to/kubernetes.md#serving-pods)).
 
 \`\`\`sh
 kubectl apply -f models.yaml          # refuses mistakes, with the field and the expected value

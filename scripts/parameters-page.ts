@@ -167,7 +167,7 @@ ${featureTable()}
 
 - \`developer\` messages become \`system\` messages. Lists of text parts become strings.
 - \`image_url\` parts go only to models that take images, and only [from allowed
-  hosts](../concepts/privacy.md#images-that-engines-fetch) if the operator lists them.
+  hosts](../concepts/privacy.md#image-urls) if the operator lists them.
 - If an engine accepts system messages only at the beginning, Weir joins the leading ones. Each later one becomes
   part of a user's turn, between \`<system-message>\` and \`</system-message>\`. For a model with a tokenizer, its chat
   template shows this; otherwise the table does.
@@ -223,7 +223,7 @@ ${listed([...inertNames])}
 The suffixes \`:nitro\` and \`:floor\` of a model id have no meaning, so Weir removes them. Any other suffix is 400
 \`variant_not_supported\`, unless it is the end of an alias of a model.
 
-## What an operator knows better
+## Operator overrides
 
 An engine's row comes from its documentation and its source. If your server was built or started differently, set
 this for a route in \`capabilities\` of its entry in the Model:

@@ -36,7 +36,7 @@ const identityConditions: Meanings<typeof identityConditionTypes> = {
   Accepted:
     'The object is valid, its expressions can be compiled, its Workspace is an object of the same namespace, and no other identity has its name in the ledger.',
   Ready:
-    'Callers with matching tokens are accepted, with the settings of this generation. The message says if it is suspended. False: no token of it can be verified, and the reason says why ([causes](../how-to/identities.md#when-a-token-is-refused)).',
+    'Callers with matching tokens are accepted, with the settings of this generation. The message says if it is suspended. False: no token of it can be verified, and the reason says why ([causes](../how-to/identities.md#refused-tokens)).',
 };
 
 const workspace: CustomResource = {

@@ -58,7 +58,7 @@ it('each alert has its section in the runbooks, and each section its alert', () 
 
 /** What a page names now, without names of before. */
 function namedOn(path: string, pattern: RegExp): readonly string[] {
-  const [now = ''] = withoutMarks(readPage(path)).split('## Where the old names went', 1);
+  const [now = ''] = withoutMarks(readPage(path)).split('## Renamed metrics', 1);
   return [...now.matchAll(pattern)].map(([, name = '']) => name);
 }
 
@@ -82,7 +82,7 @@ it('what scales the pods asks for metrics that there are, of requests under way 
 });
 
 it('the table of old names leads to metrics that there are', () => {
-  const [, table = ''] = readFileSync('docs/reference/metrics.md', 'utf8').split('## Where the old names went');
+  const [, table = ''] = readFileSync('docs/reference/metrics.md', 'utf8').split('## Renamed metrics');
   const now = table.split('\n').flatMap((row) => metricsIn(row.split('|')[2] ?? ''));
   expect(now.length).toBeGreaterThan(15);
   expect(now.filter((name) => !names.has(name))).toEqual([]);

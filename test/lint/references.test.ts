@@ -31,7 +31,7 @@ describe('what the repository refers to', () => {
 
   it.each([
     ['a file', '[x](errors.md), [y](errrors.md)', ['the link errrors.md leads nowhere']],
-    ['a heading', '[x](errors.md#what-engines-refuse), [y](#nowhere)', ['the link #nowhere leads nowhere']],
+    ['a heading', '[x](errors.md#refusals-of-engines), [y](#nowhere)', ['the link #nowhere leads nowhere']],
   ])('is followed by a link to %s', (_, source, missing) => {
     expect(danglingReferences('docs/reference/errors.md', root, source)).toEqual(missing);
   });
@@ -49,7 +49,7 @@ function walk(heading: string): readonly { readonly name: string; readonly place
 
 describe.each([
   ['### 2.1 A streamed chat answer', 20, 25],
-  ['## 3. The way of a catalog change', 7, 10],
+  ['## 3. Catalog change path', 7, 10],
 ])('the walk "%s"', (heading, least, most) => {
   it(`has ${least} to ${most} functions, each where the page says that it is`, async () => {
     const steps = walk(heading);

@@ -1,7 +1,7 @@
 import { ofCommandLine, programRefusals, type OperatorRefusalRow, type RefusalStatus } from './program-refusals.ts';
 
 const workspaces = 'docs/how-to/accounts.md#accounts';
-const keys = 'docs/how-to/accounts.md#what-a-key-may-call-and-how-long';
+const keys = 'docs/how-to/accounts.md#models-and-expiry-of-a-key';
 const credits = 'docs/how-to/accounts.md#credits-and-corrections';
 const reports = 'docs/how-to/usage.md#rollups-and-single-requests';
 const statements = 'docs/how-to/statements.md#months';
@@ -12,7 +12,7 @@ const api = 'docs/reference/admin-api.md';
 const signIn = 'docs/how-to/portal.md#signing-in';
 const tokens = 'docs/reference/admin-api.md#service-accounts';
 const identities = 'docs/how-to/identities.md#fields';
-const outage = 'docs/concepts/durability.md#when-the-database-is-down';
+const outage = 'docs/concepts/durability.md#database-outages';
 const copies = 'docs/operate/backup.md#sqlite';
 const logs = 'docs/how-to/install.md#the-log-level';
 const engines = 'docs/how-to/vllm.md#check-it';
@@ -32,7 +32,7 @@ const ofBooks = {
   list_full: [409, workspaces, '{list} has at most {max} {entries}. {remedy}'],
   declared_by_object: [
     409,
-    'docs/how-to/accounts-in-git.md#what-git-owns',
+    'docs/how-to/accounts-in-git.md#ownership',
     '{kind} "{name}" in namespace "{namespace}" declares this, so it can be changed only there. With its annotation weir.dev/managed: "false" it can be changed here.',
     undefined,
     'In an emergency `weir key suspend ID --override` stops a key, and `revoke` ends it.',
@@ -117,7 +117,7 @@ const ofBooks = {
     '"{route}" is not a route of {model}: expected its id, {model}@ and the Backend name.',
     'route',
   ],
-  tag_malformed: [400, 'docs/how-to/tags.md#budgets-of-tags', '"{tag}" is not a tag: expected {form}.', 'tag'],
+  tag_malformed: [400, 'docs/how-to/tags.md#tag-budgets', '"{tag}" is not a tag: expected {form}.', 'tag'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 const tagHint = 'Give both `tag` among the dimensions and the name of a tag.';
@@ -168,7 +168,7 @@ const ofCommands = ofCommandLine({
     'FOCUS rows count whole days: expected UTC days for --since and --until.',
   ],
   no_subscription: [
-    'docs/how-to/events.md#switch-it-on',
+    'docs/how-to/events.md#enable-events',
     'No service sends events: set WEIR_EVENTS_URL for the services, then repeat the command.',
   ],
   times_reversed: ['docs/how-to/usage.md#export', '--since must be before --until.'],

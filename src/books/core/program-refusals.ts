@@ -18,7 +18,7 @@ const manyCores = 'docs/how-to/install.md#many-cores';
 const oneEngine = 'docs/how-to/install.md#one-engine-of-your-own';
 const cluster = 'docs/how-to/kubernetes.md';
 const postgres = 'docs/operate/backup.md#postgresql';
-const outage = 'docs/concepts/durability.md#when-the-database-is-down';
+const outage = 'docs/concepts/durability.md#database-outages';
 const copies = 'docs/operate/backup.md#sqlite';
 
 /** A row of a refusal that has no status, because no request of the admin API gets it. */

@@ -14,7 +14,7 @@ const effects: Readonly<Record<Exclude<Dependency, 'database'>, { readonly effec
   webhook: { effect: 'alerts wait, and are tried again for a day', page: 'docs/how-to/alerts.md#the-webhook' },
   events: { effect: 'events wait, and are sent again until it accepts them', page: 'docs/how-to/events.md#delivery' },
   'web-search': { effect: 'searches fail', page: 'docs/how-to/web-search.md#for-operators' },
-  tracing: { effect: 'spans are dropped', page: 'docs/operate/tracing.md#when-the-collector-is-down' },
+  tracing: { effect: 'spans are dropped', page: 'docs/operate/tracing.md#collector-outages' },
   'identity-provider': { effect: 'nobody can sign in with it', page: 'docs/how-to/portal.md#with-openid-connect' },
   'token-issuer': {
     effect: 'its keys stay as they were, and tokens with new ones are refused',

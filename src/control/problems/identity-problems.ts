@@ -10,7 +10,7 @@ export interface ObservedIdentities {
 }
 
 const maxMessageLength = 400;
-const page = 'docs/how-to/identities.md#when-a-token-is-refused';
+const page = 'docs/how-to/identities.md#refused-tokens';
 
 /** Actions against refused tokens, by the fault. */
 const actions: Readonly<Partial<Record<TokenFault, string>>> = {

@@ -12,7 +12,6 @@ export function limitProblem({ workspace, tags, callers, caller }: AvoidableLimi
   return {
     ...{ object: `workspace/${workspace}`, kind: 'limit-avoidable' },
     problem: `The limit of ${named} can be avoided: ${who} may leave the tag out, and no such limit is set for ${them}.`,
-    action:
-      'Let an identity put the tag on the requests, or limit the keys, too: docs/how-to/tags.md#limits-that-can-be-avoided',
+    action: 'Let an identity put the tag on the requests, or limit the keys, too: docs/how-to/tags.md#avoidable-limits',
   };
 }

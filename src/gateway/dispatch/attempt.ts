@@ -266,8 +266,7 @@ function take(running: RunningAttempt, { events, state }: ReadStep): void {
     const { continuation } = options;
     note(running, events);
     const fresh = continuation === undefined ? events : continuation.merge.push(events);
-    if (fresh === undefined)
-      finish(running, { kind: 'disjoint', detail: 'does not continue where the answer broke off' });
+    if (fresh === undefined) finish(running, { kind: 'disjoint', detail: 'does not continue the answer' });
     else if (fresh.length > 0) listener.events(fresh);
   }
   if (state !== 'open') finish(running, state);
