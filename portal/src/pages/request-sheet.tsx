@@ -4,6 +4,7 @@ import { Link } from 'wouter';
 import type { RequestDetailObject, RequestObject, RequestStoryObject } from '../../../src/portal/api/requests.ts';
 import { useAddress } from '../data/address.ts';
 import { call, withQuery } from '../data/api.ts';
+import { useSession } from '../data/session.ts';
 import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, orUnknown } from '../format/format.ts';
 import { Copy } from '../parts/copy.tsx';
 import { type Fact, Facts } from '../parts/page.tsx';
@@ -144,6 +145,7 @@ function Bill({ of, story }: { readonly of: Parts['request']; readonly story: Pa
 /** What the request was about, and its ids. */
 function About({ of, request, story }: Parts & { readonly of: RequestObject | RequestStoryObject }) {
   const key = of.key;
+  const seesKeys = useSession().role !== 'key';
   const facts: readonly (Fact | false)[] = [
     { name: 'Started', value: formatPreciseMoment(of.started_at) },
     { name: 'Model', value: of.model ?? 'none of the catalog' },
@@ -153,10 +155,12 @@ function About({ of, request, story }: Parts & { readonly of: RequestObject | Re
     key === null && { name: 'Key', value: 'no valid key' },
     request !== null && {
       name: 'Key',
-      value: (
+      value: seesKeys ? (
         <Link href={withQuery('/keys', { workspace: request.workspace, search: request.key })}>
           {request.key_name ?? 'without a name'}
         </Link>
+      ) : (
+        (request.key_name ?? 'without a name')
       ),
     },
     (story?.failure ?? null) !== null && { name: 'Code', value: <code>{story?.failure?.code}</code> },
