@@ -68,5 +68,5 @@ test('an error about the tag describes its field', async () => {
   await reader.type(screen.getByLabelText('Tag'), 'team');
   await reader.type(screen.getByLabelText('Budget (USD)'), '5');
   await reader.click(screen.getByRole('button', { name: 'Save' }));
-  await waitFor(() => expect(screen.getByLabelText('Tag')).toHaveAccessibleDescription(/is no tag/));
+  await waitFor(() => expect(screen.getByLabelText('Tag')).toHaveAccessibleDescription(/is not a tag/));
 });

@@ -34,4 +34,4 @@ export const playgroundBody = z
 
 export const playgroundTexts = z
   .looseObject({ model: z.string(), input: z.union([z.string(), z.array(z.string())]) })
-  .meta({ id: 'EmbeddingRequest', description: 'Texts for an embedding model, as in docs/embeddings.md.' });
+  .meta({ id: 'EmbeddingRequest', description: 'Texts for an embedding model, as in docs/how-to/embeddings.md.' });
