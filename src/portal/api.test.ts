@@ -275,6 +275,23 @@ describe('keys', () => {
   });
 });
 
+it('keys with a spent budget are listed alone, and say when the budget begins again', async () => {
+  const { server, settle, ids, key } = await samplePortal();
+  await settle([sampleOutcome({ ...ids, requestId: 'a' })]);
+  const url = `${api}/workspaces/acme/keys?spent=true`;
+  const change = (payload: object) => call(server, { method: 'PATCH', url: `${api}/keys/${key.id}`, payload });
+  const spent = async () => ((await call(server, { url })).body as { data: { id: string }[] }).data.map(({ id }) => id);
+  await change({ budget: { limit: '1', period: 'month' } });
+  expect(await spent()).toEqual([]);
+  expect((await change({ budget: { limit: '0.0000015', period: 'month' } })).body).toMatchObject({
+    budget_ends_at: '2026-08-01T00:00:00.000Z',
+  });
+  expect(await spent()).toEqual([key.id]);
+  await change({ not_enforced: ['budget'] });
+  expect(await spent()).toEqual([]);
+  expect((await change({ budget: { limit: '1', period: 'total' } })).body).toMatchObject({ budget_ends_at: null });
+});
+
 describe('usage and requests', () => {
   it('are summed by the dimensions, with errors and times to the first token, as JSON and CSV', async () => {
     const { server, settle, ids } = await samplePortal();

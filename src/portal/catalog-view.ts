@@ -1,3 +1,4 @@
+import { type CauseRow, causes } from '../core/cause.ts';
 import type { LiveBackend, LiveCatalog, LiveModel } from '../control/core/live-catalog.ts';
 import type * as api from './api/catalog.ts';
 import type { Answers, ServiceAnswer } from './services.ts';
@@ -61,8 +62,19 @@ export function forMembers(model: api.ModelObject): api.ModelObject {
   return { ...model, conditions: [], routes: null, reason: reasons[model.state] };
 }
 
+const wordsOfReason = new Map(
+  Object.values<CauseRow>(causes).map(({ reason, words, says }) => [reason, words ?? says]),
+);
+
+function causeOf({ conditions }: LiveBackend): string | null {
+  const healthy = conditions.find(({ type, status }) => type === 'Healthy' && status === 'False');
+  return wordsOfReason.get(healthy?.reason ?? '') ?? null;
+}
+
 export function backendsOf({ data }: Answers<LiveCatalog>): api.BackendObject[] {
-  return data.flatMap(({ service, said }) => said.backends.map((backend) => ({ service, ...backend })));
+  return data.flatMap(({ service, said }) =>
+    said.backends.map((backend) => ({ service, ...backend, cause: causeOf(backend) })),
+  );
 }
 
 export function servicesOf(services: readonly ServiceAnswer[]): api.ModelListObject['services'] {

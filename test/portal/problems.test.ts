@@ -75,7 +75,7 @@ test('a red row leads to the cause and the repair in three clicks', async () => 
 
   await row.getByRole('link', { name: 'What to do about Backend/refusing' }).click();
   const sheet = page.getByRole('dialog', { name: 'Backend/refusing refuses its key' });
-  await sheet.getByText('Correct the key in the Secret of the Backend.').waitFor();
+  await sheet.getByText('Correct the key in the Backend’s Secret.').waitFor();
   // From the table of causes in the docs.
   await sheet.getByText('CredentialRefused').waitFor();
   await sheet.getByRole('link', { name: 'Failed requests' }).click();

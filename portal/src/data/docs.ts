@@ -6,7 +6,7 @@ type Sections = Readonly<Record<string, readonly DocsNode[]>>;
 
 /** The pages of docs that problems name, by their paths. The build renders each into a chunk of its own. */
 const pages = import.meta.glob<{ readonly sections: Sections }>(
-  '../../../docs/**/{problems,runbooks,same-vectors,alerts,events,web-search,tracing,identities,tags,accounts,portal}.md',
+  '../../../docs/**/{problems,runbooks,same-vectors,alerts,events,web-search,tracing,identities,tags,billing,portal}.md',
 );
 
 /** The sections of a page of docs, by their anchors. Undefined: no page is wanted. */

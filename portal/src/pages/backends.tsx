@@ -2,7 +2,8 @@ import type { BackendObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
 import { useBackends } from '../data/models.ts';
 import { formatCount, unknown } from '../format/format.ts';
-import { Badge } from '../parts/badge.tsx';
+import { backendState } from '../data/states.ts';
+import { StateBadge } from '../parts/badge.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -10,9 +11,9 @@ import { ProblemsOf } from './current-problems.tsx';
 
 const columns: readonly Column<BackendObject>[] = [
   { title: 'Backend', names: true, cell: ({ name }) => name },
-  { title: 'Engine', cell: ({ engine }) => engine ?? unknown },
-  { title: 'Conditions', cell: ({ conditions }) => <Conditions of={conditions} /> },
-  { title: 'Endpoints', cell: (backend) => <Endpoints of={backend} /> },
+  { title: 'State', line: 1, cell: (backend) => <BackendState of={backend} /> },
+  { title: 'Engine', line: 2, cell: ({ engine }) => engine ?? unknown },
+  { title: 'Endpoints', line: 2, cell: (backend) => <Endpoints of={backend} /> },
   {
     title: 'In flight',
     end: true,
@@ -41,23 +42,20 @@ function Endpoints({ of: { endpoints, failing, conditions } }: { readonly of: Ba
   );
 }
 
-function Conditions({ of }: { readonly of: BackendObject['conditions'] }) {
+/** The state, and the conditions that say why. */
+function BackendState({ of }: { readonly of: BackendObject }) {
+  const said = of.conditions.filter(({ status, reason }) => status !== 'True' || reason === 'DiffersFromManifest');
   return (
-    <ul className="stack-tight">
-      {of.map(({ type, status, reason, message }) => (
-        <li key={type}>
-          <Badge tone={status === 'True' ? 'good' : status === 'False' ? 'bad' : 'none'}>
-            {status === 'Unknown' ? `${type}: unknown` : type}
-          </Badge>
-          {(status !== 'True' || reason === 'DiffersFromManifest') && (
-            <span className="small muted">
-              {' '}
-              {reason}: {message}
-            </span>
-          )}
-        </li>
+    <span className="cell-name">
+      <span>
+        <StateBadge of={backendState(of)} />
+      </span>
+      {said.map(({ type, status, reason, message }) => (
+        <span key={type} className="small muted">
+          {type} is {status}, {reason}: {message}
+        </span>
       ))}
-    </ul>
+    </span>
   );
 }
 

@@ -8,7 +8,8 @@ import { call, type Page as ListPage, withQuery } from '../data/api.ts';
 import { maySomewhere } from '../data/rights.ts';
 import { useSession } from '../data/session.ts';
 import { formatMoney, formatPeriod } from '../format/format.ts';
-import { Badge } from '../parts/badge.tsx';
+import { identityState } from '../data/states.ts';
+import { StateBadge } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Declared } from '../parts/declared.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -123,9 +124,7 @@ const columns: readonly Column<IdentityObject>[] = [
   },
   {
     title: 'Status',
-    cell: ({ status }) => (
-      <Badge tone={status === 'active' ? 'good' : 'warn'}>{status === 'active' ? 'Accepted' : 'Suspended'}</Badge>
-    ),
+    cell: (identity) => <StateBadge of={identityState(identity)} />,
   },
   {
     title: 'Tokens',

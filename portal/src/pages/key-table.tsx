@@ -5,11 +5,11 @@ import { withQuery } from '../data/api.ts';
 import { maySomewhere } from '../data/rights.ts';
 import { useSession } from '../data/session.ts';
 import { formatCount } from '../format/format.ts';
-import { Badge } from '../parts/badge.tsx';
+import { keyState } from '../data/states.ts';
+import { StateBadge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
 import { Ago, LastUsed, Until } from '../parts/moment.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
-import type { Tone } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { BudgetBar } from './budget-bar.tsx';
 import { CountOnly, limitsOfKey } from './not-enforced.tsx';
@@ -17,22 +17,12 @@ import { CountOnly, limitsOfKey } from './not-enforced.tsx';
 /** Actions on a key of the table. */
 export type KeyAction = 'edit' | 'rotate' | 'suspend' | 'resume' | 'revoke';
 
-/** The shown state of a key. An expired key is not active. */
-function stateOf({ status, expires_at }: KeyObject): { readonly word: string; readonly tone: Tone } {
-  if (status === 'revoked') return { word: 'Revoked', tone: 'none' };
-  if (expires_at !== null && new Date(expires_at).getTime() < Date.now()) return { word: 'Expired', tone: 'warn' };
-  return status === 'active' ? { word: 'Active', tone: 'good' } : { word: 'Suspended', tone: 'warn' };
-}
-
 export const statusColumn: Column<KeyObject> = {
-  title: 'Status',
-  cell: (key) => {
-    const { word, tone } = stateOf(key);
-    return <Badge tone={tone}>{word}</Badge>;
-  },
+  ...({ title: 'Status', line: 1 } as const),
+  cell: (key) => <StateBadge of={keyState(key)} />,
 };
 
-export const budgetColumn: Column<KeyObject> = { title: 'Budget', cell: (key) => <BudgetBar of={key} /> };
+export const budgetColumn: Column<KeyObject> = { title: 'Budget', line: 2, cell: (key) => <BudgetBar of={key} /> };
 
 export const limitsColumn: Column<Pick<KeyObject, 'rate' | 'burst' | 'tokens_per_minute' | 'not_enforced'>> = {
   title: 'Limits',

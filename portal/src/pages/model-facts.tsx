@@ -1,31 +1,25 @@
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import { formatCount, formatDecimal, formatMs, formatPricePerMillion, formatShare, unknown } from '../format/format.ts';
-import { Badge } from '../parts/badge.tsx';
+import { modelState } from '../data/states.ts';
+import { Badge, StateBadge } from '../parts/badge.tsx';
 import { type Fact, Facts } from '../parts/page.tsx';
-import { Notice, type Tone } from '../parts/states.tsx';
-
-export const states: Readonly<Record<ModelObject['state'], { readonly word: string; readonly tone: Tone }>> = {
-  available: { word: 'Available', tone: 'good' },
-  degraded: { word: 'Degraded', tone: 'warn' },
-  unavailable: { word: 'Unavailable', tone: 'bad' },
-};
+import { Notice } from '../parts/states.tsx';
 
 export const modalityNames = { text: 'Text', image: 'Images' } as const;
 
 /** Whether a model can be called. */
-export function ModelState({ of: { listed, state } }: { readonly of: ModelObject }) {
-  const { word, tone } = states[state];
+export function ModelState({ of }: { readonly of: ModelObject }) {
   return (
     <span className="end chips">
-      {!listed && <Badge tone="none">Not listed</Badge>}
-      <Badge tone={tone}>{word}</Badge>
+      {!of.listed && <Badge tone="none">Not listed</Badge>}
+      <StateBadge of={modelState(of)} />
     </span>
   );
 }
 
 /** Prices, limits and current speed of a model, and why it is not available. */
 export function ModelFacts({ of: model }: { readonly of: ModelObject }) {
-  const { tone } = states[model.state];
+  const { tone } = modelState(model);
   return (
     <>
       {model.reason !== null && (

@@ -11,7 +11,7 @@ import { type Option, Select, TextField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { CallExamples } from './call-examples.tsx';
-import { ModelFacts, ModelState, modalityNames, states } from './model-facts.tsx';
+import { ModelFacts, ModelState, modalityNames } from './model-facts.tsx';
 import { RouteTable } from './model-routes.tsx';
 import { ModelPage } from './model.tsx';
 import { ProblemsOf } from './current-problems.tsx';
@@ -39,7 +39,7 @@ function Catalog() {
           label="State"
           value={state ?? ''}
           onChange={(value) => change({ state: value })}
-          options={[{ value: '', label: 'All states' }, ...optionsOf(states, ({ word }) => word)]}
+          options={[{ value: '', label: 'All states' }, ...optionsOf(stateWords, (word) => word)]}
         />
         <Select
           label="Takes"
@@ -83,6 +83,8 @@ function Catalog() {
     </Page>
   );
 }
+
+const stateWords = { available: 'Available', degraded: 'Degraded', unavailable: 'Unavailable' };
 
 /** Orders of the list: by a number of a model, the smallest first. A model without one comes last. */
 const orders: Readonly<

@@ -1,15 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
+import { Link } from 'wouter';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
-import { call, withQuery } from '../data/api.ts';
+import { call, type Page as ListPage, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
+import { useMay } from '../data/rights.ts';
 import { useSession } from '../data/session.ts';
+import { keyState } from '../data/states.ts';
 import { useThrottled } from '../data/throttled.ts';
 import { type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
 import { beginningOf, type Range, timeOf } from '../data/usage-range.ts';
 import { formatCount, formatMoney, formatMs, formatShare, formatZonedMoment, unknown } from '../format/format.ts';
+import { StateBadge } from '../parts/badge.tsx';
 import { Card, Facts, Figure, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { useAskedWorkspace } from '../data/workspaces.ts';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { CurrentProblems } from './current-problems.tsx';
@@ -58,6 +63,7 @@ export function OverviewPage() {
           <WorkspaceSelect all />
         </div>
       )}
+      {session.role !== 'key' && <SpentKeys />}
       {session.key_id !== null && <OwnKey id={session.key_id} />}
       <Loaded query={today} lines={3}>
         {({ lines: [line] }) => (
@@ -118,11 +124,39 @@ function OwnKey({ id }: { readonly id: string }) {
               { name: 'Tokens', value: tokensText(own) },
               { name: 'Models', value: own.models === null ? 'All' : own.models.join(', ') },
               { name: 'Expires', value: own.expires_at === null ? 'Never' : formatZonedMoment(own.expires_at) },
-              { name: 'Status', value: own.status },
+              { name: 'Status', value: <StateBadge of={keyState(own)} /> },
             ]}
           />
         </Card>
       )}
     </Loaded>
+  );
+}
+
+const spentColumns: readonly Column<KeyObject>[] = [
+  {
+    title: 'Name',
+    names: true,
+    cell: ({ name, id, workspace }) => <Link href={withQuery('/keys', { workspace, search: id })}>{name ?? id}</Link>,
+  },
+  { title: 'Status', line: 1, cell: (key) => <StateBadge of={keyState(key)} /> },
+  { title: 'Budget', line: 2, cell: (key) => <BudgetBar of={key} /> },
+];
+
+/** The keys of the chosen workspace whose requests are refused, because their budget is spent. Nothing: there are none. */
+function SpentKeys() {
+  const workspace = useAskedWorkspace();
+  const may = useMay()('keys:read');
+  const keys = useQuery({
+    queryKey: ['keys', workspace, 'spent'],
+    queryFn: () => call<ListPage<KeyObject>>(withQuery(`/workspaces/${workspace ?? ''}/keys`, { spent: 'true' })),
+    enabled: may && typeof workspace === 'string',
+  });
+  const spent = keys.data?.data ?? [];
+  if (spent.length === 0) return null;
+  return (
+    <Card title="Keys with a spent budget">
+      <Table label="Keys with a spent budget" columns={spentColumns} rows={spent} rowKey={({ id }) => id} />
+    </Card>
   );
 }

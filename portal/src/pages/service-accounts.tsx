@@ -2,17 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import type { ServiceAccountObject } from '../../../src/portal/api/service-accounts.ts';
 import { call, type Page, withQuery } from '../data/api.ts';
 import type { WorkspaceChoice } from '../data/workspaces.ts';
-import { Badge } from '../parts/badge.tsx';
+import { accountState } from '../data/states.ts';
+import { StateBadge } from '../parts/badge.tsx';
 import { LastUsed, Until } from '../parts/moment.tsx';
 import { Card } from '../parts/page.tsx';
-import { Loaded, type Tone } from '../parts/states.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-
-const states: Readonly<Record<ServiceAccountObject['status'], { readonly word: string; readonly tone: Tone }>> = {
-  active: { word: 'Active', tone: 'good' },
-  expired: { word: 'Expired', tone: 'warn' },
-  revoked: { word: 'Revoked', tone: 'none' },
-};
 
 const columns: readonly Column<ServiceAccountObject>[] = [
   {
@@ -27,7 +22,7 @@ const columns: readonly Column<ServiceAccountObject>[] = [
   },
   {
     title: 'Status',
-    cell: ({ status }) => <Badge tone={states[status].tone}>{states[status].word}</Badge>,
+    cell: (account) => <StateBadge of={accountState(account)} />,
   },
   { title: 'Scopes', cell: ({ scopes }) => <code className="small">{scopes.join(', ')}</code> },
   {

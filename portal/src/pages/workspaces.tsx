@@ -5,7 +5,8 @@ import type { NewWorkspaceObject, WorkspaceObject, WorkspaceChangeObject } from 
 import { call, withQuery } from '../data/api.ts';
 import { useWorkspacesQuery } from '../data/workspaces.ts';
 import { formatAvailable, formatCount } from '../format/format.ts';
-import { Badge } from '../parts/badge.tsx';
+import { workspaceState } from '../data/states.ts';
+import { StateBadge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
 import { Button } from '../parts/button.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
@@ -123,13 +124,13 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
       ),
     },
     {
-      title: 'Status',
-      cell: ({ status }) =>
-        status === 'active' ? <Badge tone="good">Active</Badge> : <Badge tone="warn">Suspended</Badge>,
+      ...({ title: 'Status', line: 1 } as const),
+      cell: (workspace) => <StateBadge of={workspaceState(workspace)} />,
     },
     {
       title: 'Balance',
       end: true,
+      line: 2,
       cell: ({ name, balance }) => (
         <Link href={withQuery('/balance', { workspace: name })}>{formatAvailable(balance)}</Link>
       ),

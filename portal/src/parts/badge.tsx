@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import type { State } from '../data/states.ts';
 import type { Tone } from './states.tsx';
 
 /** A state as a word. The colour repeats the word. */
@@ -8,6 +9,11 @@ export function Badge({ tone, children }: { readonly tone: Tone; readonly childr
       {children}
     </span>
   );
+}
+
+/** The state of an object. */
+export function StateBadge({ of: { word, tone } }: { readonly of: State }) {
+  return <Badge tone={tone}>{word}</Badge>;
 }
 
 /** A share as a bar, and as text. */

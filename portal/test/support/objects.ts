@@ -51,7 +51,15 @@ export function keyObject(given: Partial<KeyObject> = {}): KeyObject {
       name: 'CI',
       prefix: 'sk-weir-3vKq',
     },
-    ...{ status: 'active', budget: null, spent: '0', thresholds: [80, 100], rate: 100, burst: 200 },
+    ...{
+      status: 'active',
+      budget: null,
+      budget_ends_at: null,
+      spent: '0',
+      thresholds: [80, 100],
+      rate: 100,
+      burst: 200,
+    },
     ...{
       tokens_per_minute: null,
       not_enforced: null,

@@ -20,6 +20,7 @@ import * as sessionRows from '../accounts/sessions.ts';
 import * as rotation from '../accounts/rotate-key.ts';
 import * as secrets from '../accounts/shared-secret.ts';
 import * as serviceAccounts from '../accounts/service-accounts.ts';
+import * as spent from '../accounts/spent-keys.ts';
 import * as tagBudgets from '../accounts/tag-budgets.ts';
 import * as thresholds from '../accounts/thresholds.ts';
 import * as vectors from '../accounts/vector-references.ts';
@@ -130,6 +131,7 @@ export const reads = {
   pageOfCredits: credits.pageOfCredits,
   listKeys: keys.listKeys,
   pageOfKeys: keys.pageOfKeys,
+  spentKeys: spent.spentKeys,
   accountsOfIdentity: keys.accountsOfIdentity,
   findKey: keys.findKey,
   keyNames: keys.keyNames,

@@ -52,7 +52,13 @@ export type ModelListObject = z.infer<typeof modelList>;
 
 /** The engines that serve a model, as one service sees them. */
 export const backend = liveBackendSchema
-  .extend({ service })
+  .extend({
+    service,
+    cause: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why it is not healthy, in at most six words; null: it is, or no cause is known.' }),
+  })
   .meta({ id: 'Backend', description: 'One engine deployment.' });
 export type BackendObject = z.infer<typeof backend>;
 

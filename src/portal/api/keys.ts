@@ -34,6 +34,9 @@ export const key = z
     status,
     budget,
     spent: usd.meta({ description: 'Spent in the current period of the budget; without a budget, in all.' }),
+    budget_ends_at: moment.nullable().meta({
+      description: 'When the current period of its budget ends; null: never, or there is no budget.',
+    }),
     thresholds: budgetThresholds,
     ...settings,
     created_at: moment,
@@ -55,6 +58,10 @@ export const keysQuery = pageQuery.extend({
     .max(100)
     .optional()
     .meta({ description: 'Only keys whose name, id or first characters contain this text.', example: 'ci' }),
+  spent: z
+    .enum(['true'])
+    .optional()
+    .meta({ description: 'Only active keys whose budget is spent, as many as a page has, without a search.' }),
 });
 
 export const keyPage = pageOf(key, { id: 'KeyPage', of: 'keys, newest first' });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { KeyRecord } from '../../books/core/administration.ts';
 import { keyFields } from '../../core/account.ts';
+import { periodEnd } from '../../books/core/budget-period.ts';
 import { defaultThresholds } from '../../core/alert.ts';
 import { formatUsd } from '../../core/money.ts';
 import { shownDeclaration, shownKey } from '../../books/core/shown.ts';
@@ -31,8 +32,13 @@ export function keyRoutes(app: App, portal: Portal): void {
     ),
     async (request) => {
       const caller = callerOf(request);
-      const { id } = await visibleWorkspace(store, caller, request.params.id);
-      const { limit, cursor, search } = request.query;
+      const workspace = await visibleWorkspace(store, caller, request.params.id);
+      const { id } = workspace;
+      const { limit, cursor, search, spent } = request.query;
+      if (spent !== undefined) {
+        const found = await store.spentKeys(workspace, limit, clock.now());
+        return { data: await shownKeys(portal, found, caller), next_cursor: null };
+      }
       const { items, next } = await store.pageOfKeys(id, { limit, cursor, search: search?.trim() || undefined });
       return { data: await shownKeys(portal, items, caller), next_cursor: next ?? null };
     },
@@ -115,12 +121,16 @@ export async function shownKeys(
   return keys.map((key) => ({
     ...shownKey(key),
     spent: formatUsd(spent.get(key.id) ?? 0n),
+    budget_ends_at: budgetEnd(key, clock.now()),
     thresholds: [...(own.get(key.id) ?? defaultThresholds)],
     made_by: makers.get(key.id) ?? null,
     declared_by: shownDeclaration(declared.get(key.id)),
     may_change: mayChange(caller, key),
   }));
 }
+
+const budgetEnd = ({ budget }: KeyRecord, now: number): string | null =>
+  budget === undefined || budget.period === 'total' ? null : new Date(periodEnd(budget.period, now)).toISOString();
 
 async function shownOne(portal: Portal, key: KeyRecord, caller: Caller): Promise<api.KeyObject> {
   const [one] = await shownKeys(portal, [key], caller);
