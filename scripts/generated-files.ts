@@ -1,6 +1,8 @@
 import { stringify } from 'yaml';
 import { customResourceDefinition, customResources } from './custom-resources/custom-resources.ts';
 import { renderBootstrap } from '../src/control/envoy/config/bootstrap.ts';
+import { callersApi } from './callers-api/document.ts';
+import { callersApiPage } from './callers-api/page.ts';
 import { chartSchema } from './chart-schema.ts';
 import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
@@ -29,6 +31,8 @@ export const generatedFiles: readonly GeneratedFile[] = [
   ...writtenPages().map((path) => ({ path, render: () => fillPage(path) })),
   { path: 'docs/reference/parameters.md', render: parametersPage },
   { path: 'docs/reference/custom-resources.md', render: customResourcesPage },
+  { path: 'docs/reference/openapi.md', render: callersApiPage },
+  { path: 'docs/reference/openapi.json', render: () => `${JSON.stringify(callersApi(), undefined, 2)}\n` },
   ...['outside', 'request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
   ...['pool-load', 'tails', 'memory', 'prompts', 'words'].map((name) => ({
     path: `docs/pictures/${name}.svg`,

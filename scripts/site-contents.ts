@@ -49,6 +49,11 @@ export function siteSections(text = readFileSync(join(root, contentsPage), 'utf8
     });
 }
 
+/** Files that readers download from the site, by their place. */
+export const siteFiles: ReadonlyMap<string, string> = new Map([
+  ['docs/reference/openapi.json', 'reference/openapi.json'],
+]);
+
 /** Every page of the site by its file: the contents, what they list, and the decisions, which have a list of their own. */
 export function sitePages(): ReadonlyMap<string, string> {
   const decisions = globSync('docs/decisions/[0-9]*.md', { cwd: root }).map((file) => [
@@ -70,7 +75,7 @@ export function siteLink(
   if (/^[a-z]+:|^#|^\//.test(url)) return url;
   const [path = '', anchor] = url.split('#');
   const target = posix.normalize(posix.join(posix.dirname(file), path));
-  const place = pages.get(target);
+  const place = pages.get(target) ?? siteFiles.get(target);
   const end = anchor === undefined ? '' : `#${anchor}`;
   if (place !== undefined) return `/${place}${end}`;
   return sources === undefined ? undefined : `${sources}/${target.replace(/\/$/, '')}${end}`;

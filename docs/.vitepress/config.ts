@@ -1,8 +1,8 @@
 /** The site: VitePress with its default theme. Pages, their order and their links: scripts/site-contents.ts. */
-import { globSync } from 'node:fs';
+import { cpSync, globSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { defineConfig } from 'vitepress';
-import { anchorOf, siteLink, sitePages, siteSections } from '../../scripts/site-contents.ts';
+import { anchorOf, siteFiles, siteLink, sitePages, siteSections } from '../../scripts/site-contents.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const pages = sitePages();
@@ -26,6 +26,9 @@ export default defineConfig({
   srcExclude: excluded,
   outDir: join(import.meta.dirname, 'dist'),
   cacheDir: join(import.meta.dirname, 'cache'),
+  buildEnd({ outDir }) {
+    for (const [file, place] of siteFiles) cpSync(join(root, file), join(outDir, place));
+  },
   rewrites: (file) => pages.get(file) ?? file,
   markdown: {
     // A page speaks of `:name:` and of `{a: 1}` as they stand.

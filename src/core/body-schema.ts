@@ -26,6 +26,15 @@ export const jsonSchema = jsonObject.refine(
   `refers from definition to definition more than ${maxReferences} times in a row`,
 );
 
+/**
+ * What `listOf` and `byType` read inside, which their schemas do not show: the items of a list, or the accepted types of an object.
+ * The description of the API is generated from it (scripts/callers-api).
+ */
+type InnerSchemas =
+  | { readonly item: z.ZodType }
+  | { readonly types: readonly z.ZodType[]; readonly hasOthers: boolean };
+export const innerSchemas = new WeakMap<object, InnerSchemas>();
+
 type Issues = z.core.$ZodRawIssue[];
 
 /**
@@ -52,11 +61,13 @@ export function converted<T extends z.ZodType, Output>(
  */
 export function listOf<T extends z.ZodType>(item: T, bounds: { readonly min?: number; readonly max?: number } = {}) {
   const { min = 0, max = Infinity } = bounds;
-  return converted(z.array(z.unknown()).min(min).max(max), (values, issues): z.output<T>[] => {
+  const list = converted(z.array(z.unknown()).min(min).max(max), (values, issues): z.output<T>[] => {
     const items: z.output<T>[] = [];
     const keep = (data: z.output<T>): unknown => items.push(data);
     return values.every((value, key) => readField(item, { key, value, issues, keep })) ? items : z.NEVER;
   });
+  innerSchemas.set(list, { item });
+  return list;
 }
 
 /** An object whose fields all have one schema, read up to the first invalid field. */
@@ -115,7 +126,7 @@ export function byType<S extends Schemas, R extends z.ZodType = z.ZodNever>(sche
   const table = new Map(Object.entries(schemas) as [unknown, z.ZodType<Read>][]);
   const expected = `expected ${[...table.keys()].map((type) => `'${String(type)}'`).join(' | ')}`;
 
-  return converted(z.unknown(), (value, issues): Read => {
+  const typed = converted(z.unknown(), (value, issues): Read => {
     if (!isObject(value)) {
       issues.push({ code: 'custom', input: value, message: 'expected an object with a type' });
       return z.NEVER;
@@ -133,4 +144,6 @@ export function byType<S extends Schemas, R extends z.ZodType = z.ZodNever>(sche
     reportIssues(read.error, issues);
     return z.NEVER;
   });
+  innerSchemas.set(typed, { types: Object.values(schemas), hasOthers: rest !== undefined });
+  return typed;
 }

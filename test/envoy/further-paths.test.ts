@@ -1,3 +1,4 @@
+import { answerSchemas } from '../../scripts/callers-api/answers.ts';
 import { join } from 'node:path';
 import { AuthenticationError, NotFoundError } from '@anthropic-ai/sdk';
 import { expect, test } from 'vitest';
@@ -56,6 +57,7 @@ test('a key is told of itself and of what it has spent, in either header, and it
     shown.push(await response.json());
   }
   expect(shown[1]).toEqual(shown[0]);
+  expect(answerSchemas.Key.safeParse(shown[0]).error?.issues).toBeUndefined();
   const ofKey = shown[0] as { readonly budget: Readonly<Record<string, string>> };
   expect(ofKey).toMatchObject({
     ...{ object: 'key', id, workspace: 'demo', name: 'CI', models: ['test/counted'], rate: 100, burst: 200 },

@@ -29,7 +29,7 @@ const inertNames: ReadonlySet<string> = new Set([
 ]);
 
 /** The embeddings request body of the public wire format (https://platform.openai.com/docs/api-reference/embeddings/create). Null means absent. */
-const embeddingsBody = z.object({
+export const embeddingsBody = z.object({
   model: z.string().min(1),
   // Read by `readInputs`, which stops at the first fault.
   input: z.unknown().optional(),
