@@ -123,6 +123,12 @@ const violations: readonly Planted[] = [
   ).map(([name, path, source]) => ({ name, path, source, rule: layers })),
   ...(
     [
+      [
+        'a message reads like a translation',
+        'src/programs/commands/words.ts',
+        "export const text = 'the requests that are under way';",
+        'weir(plain-english)',
+      ],
       ['a stage reads the clock', 'src/gateway/dispatch/a.ts', 'export const at = Date.now();', properties],
       ['a stage reads the clock as a date', 'src/gateway/dispatch/b.ts', 'export const at = new Date();', ambientDate],
       ['a stage reads the clock as a text', 'src/gateway/dispatch/c.ts', 'export const at = Date();', ambientDate],
@@ -272,7 +278,7 @@ const allowed: Readonly<Record<string, string>> = {
     "import { z } from 'zod';\nimport { wait } from '../core/words.ts';\nimport { order } from './order.ts';\nexport const plan = z.literal(wait + order);",
   'src/gateway/routing/order.ts': 'export const order = 1;\nexport const day = new Date(0).toISOString();',
   'src/gateway/dispatch/run.ts': 'export interface Run {\n  readonly id: string;\n}',
-  'src/gateway/dialects/chat/schema.ts': 'export const schema = 1;',
+  'src/gateway/dialects/chat/schema.ts': "export const schema = 'requests under way at once';",
   'src/gateway/dialects/engine/a.ts': "import { engines } from '../../engines/engines.ts';\nexport const a = engines;",
   'src/gateway/engines/engines.ts': 'export const engines = 1;',
   'src/gateway/web-search/providers/brave.ts': 'export const brave = process.pid;',
@@ -318,8 +324,8 @@ const allowed: Readonly<Record<string, string>> = {
 const report = z.object({ diagnostics: z.array(z.object({ code: z.string(), filename: z.string() })) });
 
 const folder = await mkdtemp(join(tmpdir(), 'weir-lint-'));
-for (const file of ['.oxlintrc.json', 'tsconfig.json', 'test/lint/weir-plugin.mjs']) {
-  await cp(join(root, file), join(folder, file));
+for (const file of ['.oxlintrc.json', 'tsconfig.json', 'test/lint/weir-plugin.mjs', 'test/lint/english']) {
+  await cp(join(root, file), join(folder, file), { recursive: true });
 }
 await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
 const planted = Object.fromEntries(violations.map(({ path, source }) => [path, source]));

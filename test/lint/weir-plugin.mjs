@@ -1,4 +1,6 @@
-// Rules the linter does not bring along.
+// Rules that the linter lacks.
+import { join } from 'node:path';
+import prh from 'prh';
 
 /** `new Date()` and `Date()` read the clock as surely as Date.now() does. */
 const noAmbientDate = {
@@ -129,6 +131,27 @@ const noRawOutput = {
   },
 };
 
+const words = prh.fromYAMLFilePath(join(import.meta.dirname, 'english', 'words.yaml'));
+
+/** Sentences that people read in help texts, errors, problems, logs and descriptions, by the word list of the pages. */
+const plainEnglish = {
+  create(context) {
+    const check = (node, text) => {
+      if (!/\w+ \w+ \w+/.test(text)) return;
+      for (const { matches, expected } of words.makeChangeSet('', text).diffs) {
+        const instead = expected.replaceAll(/\$(\d)/g, (_, group) => matches[group] ?? '');
+        context.report({ node, message: `Plain English: "${matches[0].trim()}" => "${instead.trim()}".` });
+      }
+    };
+    return {
+      Literal(node) {
+        if (typeof node.value === 'string') check(node, node.value);
+      },
+      TemplateElement: (node) => check(node, node.value.cooked),
+    };
+  },
+};
+
 export default {
   meta: { name: 'weir' },
   rules: {
@@ -138,5 +161,6 @@ export default {
     'no-function-into-property': noFunctionIntoProperty,
     'no-raw-output': noRawOutput,
     'no-unbounded-file': noUnboundedFile,
+    'plain-english': plainEnglish,
   },
 };

@@ -4,7 +4,7 @@ import { atOnce, chooseSteps } from './steps.ts';
 const namesOf = (...words: readonly string[]): readonly string[] => chooseSteps(words).map(({ name }) => name);
 const partsOf = (...words: readonly string[]): readonly unknown[] =>
   chooseSteps(words).flatMap((step) => (step.kind === 'vitest' ? [[step.name, step.part]] : []));
-const checks = ['format', 'lint', 'types', 'types of the pages', 'dead exports', 'generated files'];
+const checks = ['format', 'lint', 'plain English', 'types', 'types of the pages', 'dead exports', 'generated files'];
 
 test('without a word come the checks and the short part of the tests, which needs no build', () => {
   expect(namesOf()).toEqual(['simulation', ...checks, 'unit', 'promises, with real parts']);
@@ -43,7 +43,7 @@ test('commands run side by side, the longest one first, and each run of vitest b
   expect(groups).toEqual([
     ['simulation', ...checks],
     ...namesOf('all')
-      .slice(7)
+      .slice(8)
       .map((name) => [name]),
   ]);
 });

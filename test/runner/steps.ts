@@ -41,6 +41,11 @@ const unit: Suite = { kind: 'suite', name: 'unit', projects: ['unit', 'unit-apar
 const check: readonly (Command | Suite)[] = [
   { kind: 'command', name: 'format', command: ['oxfmt', '--check'] },
   { kind: 'command', name: 'lint', command: ['oxlint'] },
+  {
+    kind: 'command',
+    name: 'plain English',
+    command: ['textlint', '--rulesdir', 'test/lint/english/rules', '{*,{charts,docs,examples}/**/*}.md'],
+  },
   { kind: 'command', name: 'types', command: ['tsc'] },
   { kind: 'command', name: 'types of the pages', command: ['tsc', '-p', 'portal'] },
   { kind: 'command', name: 'dead exports', command: ['knip'] },
