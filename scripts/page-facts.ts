@@ -186,6 +186,7 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'portal.streams-of-person': from('portal/event-hub.ts', 'maxOfPerson'),
   'portal.head': portBounds.portal.maxHeadMs / second,
   'portal.request': portBounds.portal.maxRequestMs / second,
+  'portal.sign-in-body': from('portal/routes/session.ts', 'bodyLimit', kibi),
   'portal.body': from('portal/server.ts', 'bytes', kibi),
   'portal.body-values': from('portal/server.ts', 'maxValues'),
   'portal.body-levels': from('portal/server.ts', 'maxDepth'),
