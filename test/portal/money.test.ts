@@ -86,11 +86,11 @@ test('a change is found by its action, read in words, and downloaded', async () 
   const { page, expectQuiet } = await tabs.openSignedIn(browser, '/audit?workspace=money-team');
   const table = page.getByRole('region', { name: 'Audit log' });
   const rows = table.getByRole('row');
-  await page.getByLabel('Action').selectOption('key.budget');
+  await tabs.filter(page, (sheet) => sheet.getByLabel('Action').selectOption('key.budget'));
   await expect.poll(() => rows.count()).toBe(3);
   const shown = await rows.allInnerTexts();
-  expect(shown[1]).toContain('budget none, was $5.00 a week');
-  expect(shown[2]).toContain('budget $5.00 a week, was none');
+  expect(shown[1]).toContain('Key of the money team was changed: budget none, was $5.00 a week.');
+  expect(shown[2]).toContain('Key of the money team was changed: budget $5.00 a week, was none.');
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Download CSV' }).click(),
@@ -102,14 +102,14 @@ test('a change is found by its action, read in words, and downloaded', async () 
   expect(lines[0]).toBe('id,at,actor_kind,actor,action,object,workspace,before,after');
   expect(lines[1]).toContain(`,key.budget,${key.id},money-team,`);
 
-  // The id leads to all changes of the key, and the author to all of theirs.
-  await page.getByLabel('Action').selectOption('All actions');
-  await rows.nth(1).getByRole('link', { name: key.id }).press('Enter');
+  // The name leads to all changes of the key, and the author to all of theirs.
+  await page.getByRole('button', { name: 'Remove Action: key.budget' }).click();
+  await rows.nth(1).getByRole('link', { name: 'of the money team' }).press('Enter');
   expect(new URL(page.url()).searchParams.get('object')).toBe(key.id);
   await expect.poll(() => rows.count()).toBe(4);
   await rows.nth(1).getByRole('link', { name: 'admin token', exact: true }).press('Enter');
   await expect.poll(() => new URL(page.url()).searchParams.get('actor')).not.toBeNull();
-  await page.getByLabel('Person, token or object').fill('a stranger');
+  await page.getByLabel('Search changes').fill('a stranger');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'No such changes' }).waitFor();
   await tabs.expectAccessible(page);

@@ -5,8 +5,10 @@ import { expect, inject, test } from 'vitest';
 import type { CreatedKeyObject } from '../../src/portal/api/keys.ts';
 import { chat } from '../support/start.ts';
 import {
+  besideSuggestions,
   expectAccessible,
   expectNoOverflow,
+  filter,
   heading,
   launchBrowser,
   openSignedIn,
@@ -44,14 +46,21 @@ const rows = (page: Page) => page.getByRole('region', { name: 'Requests' }).getB
 for (const width of [1280, 390] as const) {
   test(`a refused request is found by its x-request-id with the name of its key and the reason, ${width} pixels wide`, async () => {
     const { page, expectQuiet } = await openSignedIn(browser, '/requests', { width });
-    await page.getByLabel('Outcome').selectOption('Refused');
+    await filter(page, async (sheet) => {
+      await sheet.getByLabel('Outcome').selectOption('Refused');
+      await expectAccessible(page);
+      await screenshot(page, `filters-${width}`);
+    });
     const row = rows(page).filter({ hasText: 'out of budget' });
     await row.first().waitFor();
     expect(await row.first().innerText()).toContain('402, balance or budget used up');
 
-    await page.getByLabel('Outcome').selectOption('All outcomes');
-    await page.getByLabel('Request id or x-request-id').fill(traceId);
-    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Remove Outcome: Refused' }).click();
+    await filter(page, async (sheet) => {
+      await sheet.getByLabel('Search requests').fill(traceId);
+      await page.keyboard.press('Enter');
+      await page.getByRole('listbox').waitFor({ state: 'detached' });
+    });
     await expect.poll(() => rows(page).count()).toBe(2);
     expect(new URL(page.url()).searchParams.get('search')).toBe(traceId);
     await rows(page).getByRole('link').press('Enter');
@@ -61,6 +70,7 @@ for (const width of [1280, 390] as const) {
     await dialog.getByRole('button', { name: 'Copy request id' }).waitFor();
     await expectNoOverflow(page);
     await expectAccessible(page);
+    await screenshot(page, `request-sheet-${width}`);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
 
@@ -96,13 +106,42 @@ test('a time without requests is empty, and the address keeps it', async () => {
   const { page, expectQuiet } = await openSignedIn(browser, '/requests');
   await rows(page).first().waitFor();
   // The tab is in Berlin: an hour before UTC in winter.
-  await page.getByLabel('From').fill('2031-01-15T18:30');
-  await page.getByLabel('To', { exact: true }).focus();
+  await filter(page, async (sheet) => {
+    await sheet.getByLabel('From').fill('2031-01-15T18:30');
+    await sheet.getByLabel('To', { exact: true }).focus();
+  });
   await page.getByText('No request matches these filters.').waitFor();
   expect(new URL(page.url()).searchParams.get('from')).toBe('2031-01-15T17:30:00.000Z');
   await page.reload();
   await page.getByText('No request matches these filters.').waitFor();
-  expect(await page.getByLabel('From').inputValue()).toBe('2031-01-15T18:30');
+  await filter(page, async (sheet) => expect(await sheet.getByLabel('From').inputValue()).toBe('2031-01-15T18:30'));
+  await page.getByRole('button', { name: 'Remove From: 15 Jan 2031, 18:30' }).click();
+  await rows(page).first().waitFor();
+  expectQuiet();
+  await page.context().close();
+});
+
+test('requests are narrowed by the search box, by keyboard, also to a surface, and all chips are cleared', async () => {
+  const { page, expectQuiet } = await openSignedIn(browser, '/requests');
+  await rows(page).first().waitFor();
+  const box = page.getByLabel('Search requests');
+  await box.focus();
+  await page.keyboard.type('surface: chat');
+  await page.getByRole('option', { name: 'Surface: chat', exact: true }).waitFor();
+  await expectAccessible(page, besideSuggestions);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => new URL(page.url()).search).toBe('?surface=chat');
+  await page.keyboard.type('embeddings');
+  await page.getByRole('option', { name: 'Surface: embeddings', exact: true }).click();
+  await page.getByText('No request matches these filters.').waitFor();
+  await page.getByRole('button', { name: 'Last hour' }).click();
+  await expect.poll(() => new URL(page.url()).search).toMatch(/^\?surface=embeddings&from=/);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Clear' }).press('Enter');
+  await expect.poll(() => new URL(page.url()).search).toBe('');
+  await rows(page).first().waitFor();
   expectQuiet();
   await page.context().close();
 });

@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
 import { chat } from '../support/start.ts';
-import { chooseAction, expectAccessible, heading, launchBrowser, openSignedIn, openTab } from './support/browser.ts';
+import {
+  chooseAction,
+  expectAccessible,
+  filter,
+  heading,
+  launchBrowser,
+  openSignedIn,
+  openTab,
+} from './support/browser.ts';
 import { forFile } from '../support/for-file.ts';
 
 const gateway = inject('gateway');
@@ -93,10 +101,10 @@ test('the playground streams an answer with its tokens and cost, stops on demand
 test('requests are filtered by outcome, and the address says so', async () => {
   const { page, expectQuiet } = await openSignedIn(browser, '/requests');
   await page.getByRole('region', { name: 'Requests' }).waitFor();
-  await page.getByLabel('Outcome').selectOption('Failed');
+  await filter(page, (sheet) => sheet.getByLabel('Outcome').selectOption('Failed'));
   await page.getByRole('heading', { name: 'No requests' }).waitFor();
   expect(new URL(page.url()).search).toBe('?outcome=failed');
-  await page.getByLabel('Outcome').selectOption('Completed');
+  await filter(page, (sheet) => sheet.getByLabel('Outcome').selectOption('Completed'));
   await page.getByRole('region', { name: 'Requests' }).waitFor();
   expectQuiet();
   await page.context().close();

@@ -7,8 +7,8 @@ import { useList } from '../data/load-more.ts';
 import { useMay } from '../data/rights.ts';
 import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
-import { CommittedField } from '../parts/committed-field.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { Filters } from '../parts/filters.tsx';
 import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -36,7 +36,7 @@ export function KeysPage() {
   const [open, setOpen] = useState<Open>(nothing);
   const [created, setCreated] = useState<CreatedKeyObject>();
   const path = `/workspaces/${workspace?.id ?? ''}/keys`;
-  const [{ search }, select] = useAddress();
+  const [{ search }] = useAddress();
   const keys = useList<KeyObject>({
     ...{ queryKey: ['keys', workspace?.id], path, query: { search } },
     enabled: workspace !== undefined,
@@ -77,15 +77,9 @@ export function KeysPage() {
       about="Applications send a key with each call."
       actions={may('keys:create') ? button : undefined}
     >
-      <div className="filters">
-        <CommittedField
-          label="Search keys"
-          type="search"
-          value={search ?? ''}
-          onCommit={(text) => select({ search: text })}
-        />
+      <Filters label="Search keys" placeholder="Name, id or prefix" fields={[{ name: 'search', label: 'Name' }]}>
         <WorkspaceSelect />
-      </div>
+      </Filters>
       {created !== undefined && <KeyCard created={created} onDone={() => setCreated(undefined)} />}
       {choices?.length === 0 ? (
         <Empty title="No workspace yet">

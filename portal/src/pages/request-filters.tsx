@@ -1,71 +1,76 @@
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
+import type { KeyObject } from '../../../src/portal/api/keys.ts';
+import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
 import { useAddress } from '../data/address.ts';
-import { call } from '../data/api.ts';
+import { call, type Page, withQuery } from '../data/api.ts';
 import { useMay } from '../data/rights.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
-import { CommittedField } from '../parts/committed-field.tsx';
-import { Select } from '../parts/fields.tsx';
-import { TimeFields } from '../parts/time-fields.tsx';
+import type { Option } from '../parts/fields.tsx';
+import { Filters } from '../parts/filters.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
-import { KeyChoice } from './key-choice.tsx';
 import { outcomes } from './outcomes.ts';
+
+const outcomeOptions: readonly Option[] = [
+  { value: 'settled', label: 'All but refused' },
+  { value: 'error', label: 'Errors' },
+  ...Object.entries(outcomes).map(([value, { word }]) => ({ value, label: word })),
+];
+
+/** The compiler finds a surface that is missing here. */
+const surfaces: Readonly<Record<ListedRequestObject['surface'], true>> = {
+  ...{ chat: true, messages: true, responses: true, embeddings: true, rerank: true },
+};
+const optionOf = (value: string): Option => ({ value, label: value });
+
+/** The keys of a workspace that have the text in name, id or prefix, and the chosen one. */
+function useKeyOptions(workspaceId: string | undefined, search: string, chosen: string | undefined): readonly Option[] {
+  const found = useQuery({
+    queryKey: ['keys', workspaceId, 'choice', search],
+    queryFn: ({ signal }) =>
+      call<Page<KeyObject>>(withQuery(`/workspaces/${workspaceId ?? ''}/keys`, { search: search || undefined }), {
+        signal,
+      }),
+    enabled: workspaceId !== undefined && search !== '',
+    placeholderData: keepPreviousData,
+  });
+  const own = useQuery({
+    queryKey: ['keys', chosen],
+    queryFn: () => call<KeyObject>(`/keys/${chosen ?? ''}`),
+    enabled: chosen !== undefined,
+  });
+  const keys = [...(own.data === undefined ? [] : [own.data]), ...(search === '' ? [] : (found.data?.data ?? []))];
+  const named = keys.map(({ id, name, prefix }): readonly [string, string] => [id, name ?? prefix ?? id]);
+  return [...new Map(named)].map(([value, label]) => ({ value, label }));
+}
 
 /** What the list of requests is narrowed to. The address has the selection. */
 export function RequestFilters() {
-  const [{ workspace, key, model, outcome, search }, change] = useAddress();
+  const [{ workspace, key }] = useAddress();
+  const [typed, setTyped] = useState('');
   const choices = useWorkspaceChoices();
   const may = useMay();
-  const chosen = choices?.find(({ id, name }) => id === workspace || name === workspace) ?? onlyOne(choices);
+  const chosen =
+    choices?.find(({ id, name }) => id === workspace || name === workspace) ??
+    (choices?.length === 1 ? choices[0] : undefined);
   const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
-  const modelIds = (models.data?.data ?? []).map(({ id }) => id);
+  const keys = useKeyOptions(chosen?.id, typed, key);
   return (
-    <div className="filters">
-      <CommittedField
-        label="Request id or x-request-id"
-        type="search"
-        value={search ?? ''}
-        onCommit={(text) => change({ search: text })}
-      />
+    <Filters
+      label="Search requests"
+      placeholder="Id, x-request-id, model, key, outcome"
+      fields={[
+        { name: 'search', label: 'Id' },
+        { name: 'outcome', label: 'Outcome', options: outcomeOptions },
+        { name: 'model', label: 'Model', options: (models.data?.data ?? []).map(({ id }) => optionOf(id)) },
+        ...(may('keys:read') ? [{ name: 'key', label: 'Key', options: keys, isSearched: true } as const] : []),
+        { name: 'surface', label: 'Surface', options: Object.keys(surfaces).map(optionOf) },
+      ]}
+      hasTime
+      onType={setTyped}
+    >
       <WorkspaceSelect all />
-      {chosen !== undefined && may('keys:read') && (
-        <KeyChoice key={chosen.id} workspaceId={chosen.id} chosen={key} onChange={(id) => change({ key: id })} />
-      )}
-      <Select
-        label="Model"
-        value={model ?? ''}
-        onChange={(value) => change({ model: value })}
-        options={withChosen(
-          [{ value: '', label: 'All models' }, ...modelIds.map((id) => ({ value: id, label: id }))],
-          model,
-        )}
-      />
-      <Select
-        label="Outcome"
-        value={outcome ?? ''}
-        onChange={(value) => change({ outcome: value })}
-        options={[
-          { value: '', label: 'All outcomes' },
-          { value: 'settled', label: 'All but refused' },
-          { value: 'error', label: 'Errors' },
-          ...Object.entries(outcomes).map(([value, { word }]) => ({ value, label: word })),
-        ]}
-      />
-      <TimeFields />
-    </div>
+    </Filters>
   );
-}
-
-function onlyOne<Item>(items: readonly Item[] | undefined): Item | undefined {
-  return items?.length === 1 ? items[0] : undefined;
-}
-
-/** Keeps the selection of the address as a choice, also if its model has left the catalog. */
-function withChosen(
-  options: readonly { readonly value: string; readonly label: string }[],
-  chosen: string | undefined,
-) {
-  return chosen === undefined || options.some(({ value }) => value === chosen)
-    ? options
-    : [...options, { value: chosen, label: chosen }];
 }

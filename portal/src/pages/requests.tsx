@@ -23,11 +23,11 @@ const showMs = 500;
 
 /** Requests as they end, newest first. A request opens in a sheet, which the address names. */
 export function RequestsPage() {
-  const [{ key, model, outcome, search, from, to, request: opened }, change] = useAddress();
+  const [{ key, model, outcome, surface, search, from, to, request: opened }, change] = useAddress();
   const workspace = useAskedWorkspace();
-  const query = { workspace: workspace ?? undefined, key, model, outcome, search, from, to };
+  const query = { workspace: workspace ?? undefined, key, model, outcome, surface, search, from, to };
   const [hidden, setHidden] = useHiddenColumns('requests');
-  const isNarrowed = [key, model, outcome, search, from, to].some((part) => part !== undefined);
+  const isNarrowed = [key, model, outcome, surface, search, from, to].some((part) => part !== undefined);
   const isWanted = useWanted(query);
   const [live, setLive] = useState<readonly ListedRequestObject[]>([]);
   const list = useList<ListedRequestObject>({
@@ -107,7 +107,7 @@ function nothingFound(search: string | undefined): string {
 }
 
 type Filter = Readonly<
-  Record<'workspace' | 'key' | 'model' | 'outcome' | 'search' | 'from' | 'to', string | undefined>
+  Record<'workspace' | 'key' | 'model' | 'outcome' | 'surface' | 'search' | 'from' | 'to', string | undefined>
 >;
 
 /** Whether a choice of the filters has the outcome. */
@@ -118,7 +118,7 @@ function hasOutcome(choice: string, outcome: ListedRequestObject['outcome']): bo
 
 /** Whether a request matches the filters. */
 function useWanted(filter: Filter): (request: ListedRequestObject) => boolean {
-  const { workspace, key, model, outcome, search, from, to } = filter;
+  const { workspace, key, model, outcome, surface, search, from, to } = filter;
   const choices = useWorkspaceChoices();
   const name = choices?.find(({ id }) => id === workspace)?.name ?? workspace;
   return (request) =>
@@ -126,6 +126,7 @@ function useWanted(filter: Filter): (request: ListedRequestObject) => boolean {
     (key === undefined || request.key === key) &&
     (model === undefined || request.model === model) &&
     (outcome === undefined || hasOutcome(outcome, request.outcome)) &&
+    (surface === undefined || request.surface === surface) &&
     (search === undefined || request.id === search || request.correlation_id === search) &&
     (from === undefined || new Date(request.started_at) >= new Date(from)) &&
     (to === undefined || new Date(request.started_at) < new Date(to));

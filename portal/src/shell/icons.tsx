@@ -23,6 +23,7 @@ const paths = {
   next: 'M9.5 6l6 6-6 6',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'M5 12.5l4.5 4.5L19 7.5',
+  filter: 'M4 6h16M7 12h10M10 18h4',
   plus: 'M12 5v14M5 12h14',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   leave: 'M10 4H5v16h5M14 8l4 4-4 4M18 12H9',

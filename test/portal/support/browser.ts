@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect, inject } from 'vitest';
 import { launchBrowser } from '../../support/chromium.ts';
 import { stuckAfterMs } from '../../support/stuck-after.ts';
@@ -82,8 +82,9 @@ interface AxeRules {
  */
 export const besideSuggestions: AxeRules = { without: ['aria-hidden-focus'] };
 
-/** No violation of WCAG 2.2 AA that axe can find. */
+/** No violation of WCAG 2.2 AA that axe can find. Data of an older selection is dimmed until that of the new one is there. */
 export async function expectAccessible(page: Page, { only, without = [] }: AxeRules = {}): Promise<void> {
+  await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
   const axe = new AxeBuilder({ page });
   const chosen = only === undefined ? axe.withTags(wcag).disableRules([...without]) : axe.withRules([...only]);
   const { violations } = await chosen.analyze();
@@ -101,6 +102,15 @@ export async function chooseAction(page: Page, row: string, action: string): Pro
     })
     .toBe(true);
   await item.press('Enter');
+}
+
+/** Changes filters in their sheet, and closes it. */
+export async function filter(page: Page, change: (sheet: Locator) => Promise<unknown>): Promise<void> {
+  await page.getByRole('button', { name: 'Filters', exact: true }).click();
+  const sheet = page.getByRole('dialog', { name: 'Filters' });
+  await change(sheet);
+  await sheet.getByRole('button', { name: 'Done' }).click();
+  await sheet.waitFor({ state: 'detached' });
 }
 
 /** Nothing stands out of the window: only tables scroll sideways, inside their own box. */
