@@ -10,7 +10,15 @@ import { keyState } from '../data/states.ts';
 import { useThrottled } from '../data/throttled.ts';
 import { type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
 import { beginningOf, type Range, timeOf } from '../data/usage-range.ts';
-import { formatCount, formatMoney, formatMs, formatShare, formatZonedMoment, unknown } from '../format/format.ts';
+import {
+  formatCount,
+  formatMoney,
+  formatMs,
+  formatShare,
+  formatZonedMoment,
+  orUnknown,
+  unknown,
+} from '../format/format.ts';
 import { StateBadge } from '../parts/badge.tsx';
 import { Card, Facts, Figure, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -65,7 +73,7 @@ export function OverviewPage() {
       )}
       {session.role !== 'key' && <SpentKeys />}
       {session.key_id !== null && <OwnKey id={session.key_id} />}
-      <Loaded query={today} lines={3}>
+      <Loaded query={today} shape="figures" lines={5}>
         {({ lines: [line] }) => (
           <div className="figures">
             <Figure label="Spend today" value={formatMoney(line?.cost ?? 0)} href={usageOf('today')} />
@@ -85,20 +93,14 @@ export function OverviewPage() {
               }
               href={requestsOf('error')}
             />
-            {line === undefined || line.first_token_p50_ms === null ? (
-              <Figure label="Time to first token" value={unknown} note="no answer yet today" href={usageOf('today')} />
-            ) : (
-              <Figure
-                label="Time to first token"
-                value={formatMs(line.first_token_p50_ms)}
-                note={
-                  line.first_token_p95_ms === null
-                    ? 'median today'
-                    : `median today; p95 ${formatMs(line.first_token_p95_ms)}`
-                }
-                href={usageOf('today')}
-              />
-            )}
+            <Figure
+              label="Time to first token"
+              value={orUnknown(line?.first_token_p50_ms, formatMs)}
+              note={
+                line?.first_token_p95_ms ? `median today; p95 ${formatMs(line.first_token_p95_ms)}` : 'median today'
+              }
+              href={usageOf('today')}
+            />
           </div>
         )}
       </Loaded>

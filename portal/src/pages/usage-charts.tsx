@@ -71,8 +71,9 @@ export function UsageCharts({ totals, grouped, now }: ChartsProps) {
           <TimeChart kind="stacked" labels={labels} series={series[index] ?? []} format={axis} />
         </ChartCard>
       ))}
-      <FailureRate totals={totals} now={now} />
-      <FirstToken totals={totals} now={now} />
+      {lineCharts.map((of) => (
+        <LinesCard key={of.title} of={of} totals={totals} now={now} />
+      ))}
     </div>
   );
 }
@@ -138,33 +139,41 @@ function groupsOf(usage: Usage): readonly Group[] {
 export const p50 = { name: 'p50', colour: '--quantile-1' } as const;
 export const p95 = { name: 'p95', colour: '--quantile-2' } as const;
 
-/** The share of requests that failed. An hour or day without requests has none. */
-function FailureRate({ totals, now }: Pick<ChartsProps, 'totals' | 'now'>) {
-  const { periods, labels } = useMemo(() => axisOf(totals, now), [totals, now]);
-  const series = useMemo((): readonly Series[] => {
-    const rates = new Map(totals.lines.map((line) => [periodOf(line), line.errors / line.requests]));
-    return [{ name: 'Failed', colour: '--bad', values: periods.map((start) => rates.get(start) ?? null) }];
-  }, [periods, totals]);
-  return (
-    <ChartCard title="Failure rate" labels={labels} series={series} format={formatShare}>
-      <TimeChart kind="lines" labels={labels} series={series} format={formatShare} />
-    </ChartCard>
-  );
+/** Values that are measured, and not summed. An hour or day without one has none. */
+const lineCharts = [
+  {
+    ...{ title: 'Failure rate', format: formatShare },
+    lines: [{ name: 'Failed', colour: '--bad', of: (line: UsageLineObject) => line.errors / line.requests }],
+  },
+  {
+    ...{ title: 'Time to first token', format: formatMs },
+    lines: [
+      { ...p50, of: (line: UsageLineObject) => line.first_token_p50_ms },
+      { ...p95, of: (line: UsageLineObject) => line.first_token_p95_ms },
+    ],
+  },
+];
+
+interface LinesCardProps extends Pick<ChartsProps, 'totals' | 'now'> {
+  readonly of: (typeof lineCharts)[number];
 }
 
-function FirstToken({ totals, now }: Pick<ChartsProps, 'totals' | 'now'>) {
+function LinesCard({ of: { title, format, lines }, totals, now }: LinesCardProps) {
   const { periods, labels } = useMemo(() => axisOf(totals, now), [totals, now]);
   const series = useMemo((): readonly Series[] => {
-    const lines = new Map(totals.lines.map((line) => [periodOf(line), line]));
-    return [
-      { ...p50, values: periods.map((start) => lines.get(start)?.first_token_p50_ms ?? null) },
-      { ...p95, values: periods.map((start) => lines.get(start)?.first_token_p95_ms ?? null) },
-    ];
-  }, [periods, totals]);
+    const byPeriod = new Map(totals.lines.map((line) => [periodOf(line), line]));
+    return lines.map(({ name, colour, of }) => ({
+      ...{ name, colour },
+      values: periods.map((start) => {
+        const line = byPeriod.get(start);
+        return line === undefined ? null : of(line);
+      }),
+    }));
+  }, [lines, periods, totals]);
   return (
-    <ChartCard title="Time to first token" labels={labels} series={series} format={formatMs}>
-      <TimeChart kind="lines" labels={labels} series={series} format={formatMs} />
-      <Legend of={series} />
+    <ChartCard title={title} labels={labels} series={series} format={format}>
+      <TimeChart kind="lines" labels={labels} series={series} format={format} />
+      {lines.length > 1 && <Legend of={series} />}
     </ChartCard>
   );
 }

@@ -148,35 +148,22 @@ export function UsageGroups({ usage, months }: UsageGroupsProps) {
         columns={columns}
         rows={lines}
         rowKey={(line) => line[by] ?? ''}
-        footer={months !== undefined && <Total of={months.total} columns={columns} />}
+        footer={
+          months !== undefined && (
+            <tfoot>
+              <tr>
+                <th scope="row">Total</th>
+                {columns.slice(1).map(({ title, end, cell }) => (
+                  <td key={title} className={end && 'end'}>
+                    {title === 'Workspace' ? '' : cell(months.total)}
+                  </td>
+                ))}
+              </tr>
+            </tfoot>
+          )
+        }
       />
     </Card>
-  );
-}
-
-function Total({
-  of,
-  columns,
-}: {
-  readonly of: UsageLineObject;
-  readonly columns: readonly Column<UsageLineObject>[];
-}) {
-  return (
-    <tfoot>
-      <tr>
-        {columns.map(({ title, names, end, cell }) =>
-          names ? (
-            <th key={title} scope="row">
-              Total
-            </th>
-          ) : (
-            <td key={title} className={end && 'end'}>
-              {title === 'Workspace' ? '' : cell(of)}
-            </td>
-          ),
-        )}
-      </tr>
-    </tfoot>
   );
 }
 

@@ -35,7 +35,7 @@ export function UsageTotals({ filter, time: { before } }: UsageTotalsProps) {
   const earlier = useUsage({ ...filter, ...before });
   const was = earlier.data?.lines[0];
   return (
-    <Loaded query={now} lines={3}>
+    <Loaded query={now} shape="figures" lines={5}>
       {({ lines: [line] }) =>
         line === undefined ? null : (
           <div className="figures">

@@ -55,7 +55,8 @@ function coloursOf(names: readonly string[]): readonly string[] {
   return found;
 }
 
-function datasetOf(
+/** One series as the library takes it. */
+export function datasetOf(
   { name, values }: Series,
   colour: string,
   kind: ChartProps['kind'],

@@ -34,19 +34,24 @@ interface FiltersProps {
   readonly children?: ReactNode;
 }
 
-const times: readonly FilterField[] = [
+const times = [
   { name: 'from', label: 'From' },
   { name: 'to', label: 'To' },
-];
+] as const;
 
 /** What a list is narrowed to: a search box, and a chip for each part. On a phone, a button opens all of it in a sheet. */
 export function Filters({ children, ...given }: FiltersProps) {
   const { fields, hasTime } = given;
   const [selection, change] = useAddress();
   const [isOpen, setOpen] = useState(false);
-  const chips = [...fields, ...(hasTime ? times : [])].flatMap((field) => {
-    const value = selection[field.name];
-    return value === undefined ? [] : [{ ...field, text: `${field.label}: ${shown(field, value)}` }];
+  const labelOf = ({ options }: FilterField, value: string): string =>
+    options?.find((option) => option.value === value)?.label ?? value;
+  const chips = [
+    ...fields.map((field) => ({ ...field, shown: (value: string) => labelOf(field, value) })),
+    ...(hasTime ? times.map((time) => ({ ...time, shown: formatMoment })) : []),
+  ].flatMap(({ name, label, shown }) => {
+    const value = selection[name];
+    return value === undefined ? [] : [{ name, text: `${label}: ${shown(value)}` }];
   });
   return (
     <div className="filters" role="search" aria-label="Filters">
@@ -85,7 +90,16 @@ export function Filters({ children, ...given }: FiltersProps) {
               field.options && !field.isSearched && <Choice key={field.name} of={field} options={field.options} />,
           )}
           {hasTime && <Presets />}
-          {hasTime && times.map((field) => <TimeField key={field.name} of={field} />)}
+          {hasTime &&
+            times.map(({ name, label }) => (
+              <CommittedField
+                key={name}
+                label={label}
+                type="datetime-local"
+                value={localMinute(selection[name] ?? null)}
+                onCommit={(local) => change({ [name]: local === '' ? undefined : isoOfLocal(local) })}
+              />
+            ))}
           <Button kind="primary" onPress={() => setOpen(false)}>
             Done
           </Button>
@@ -93,20 +107,6 @@ export function Filters({ children, ...given }: FiltersProps) {
       )}
     </div>
   );
-}
-
-const isMoment = ({ name }: FilterField): boolean => times.some((time) => time.name === name);
-
-function shown(field: FilterField, value: string): string {
-  if (isMoment(field)) return formatMoment(value);
-  return field.options?.find((option) => option.value === value)?.label ?? value;
-}
-
-interface Suggestion {
-  readonly id: string;
-  readonly name: string;
-  readonly value: string;
-  readonly text: string;
 }
 
 const maxSuggestions = 30;
@@ -122,7 +122,7 @@ function SearchBox({ label, placeholder, fields, onType }: FiltersProps) {
   };
   // None for an empty box: the list would open again when a suggestion was taken.
   const suggestions = (text === '' ? [] : fields)
-    .flatMap(({ name, label: field, options, isSearched }): readonly Suggestion[] =>
+    .flatMap(({ name, label: field, options, isSearched }) =>
       (options ?? [{ value: text, label: text }])
         .map((option) => ({
           ...{ id: `${name} ${option.value}`, name, value: option.value, text: `${field}: ${option.label}` },
@@ -161,7 +161,7 @@ function SearchBox({ label, placeholder, fields, onType }: FiltersProps) {
         }}
       />
       <Popover className="popup-menu popup-list" placement="bottom start">
-        <ListBox<Suggestion>>
+        <ListBox<(typeof suggestions)[number]>>
           {(suggestion) => (
             <ListBoxItem id={suggestion.id} textValue={suggestion.text} className="popup-menu-item">
               {suggestion.text}
@@ -188,35 +188,28 @@ function Choice({ of: { name, label }, options }: { readonly of: FilterField; re
   );
 }
 
-function TimeField({ of: { name, label } }: { readonly of: FilterField }) {
-  const [selection, change] = useAddress();
-  return (
-    <CommittedField
-      label={label}
-      type="datetime-local"
-      value={localMinute(selection[name] ?? null)}
-      onCommit={(local) => change({ [name]: local === '' ? undefined : isoOfLocal(local) })}
-    />
-  );
-}
-
 const hourMs = 3_600_000;
 
-/** Common times. The address then has their first moment, so a link shows the same requests later. */
+/** Common times, by their first moment. The address has it, so a link shows the same requests later. */
+const presets = [
+  { word: 'Last hour', since: () => Date.now() - hourMs },
+  { word: 'Today', since: () => new Date().setHours(0, 0, 0, 0) },
+  { word: '7 days', since: () => Date.now() - 7 * 24 * hourMs },
+];
+
 function Presets() {
   const [, change] = useAddress();
-  const since = (moment: number | Date): void => change({ from: new Date(moment).toISOString(), to: undefined });
   return (
     <div className="presets">
-      <Button size="small" onPress={() => since(Date.now() - hourMs)}>
-        Last hour
-      </Button>
-      <Button size="small" onPress={() => since(new Date().setHours(0, 0, 0, 0))}>
-        Today
-      </Button>
-      <Button size="small" onPress={() => since(Date.now() - 7 * 24 * hourMs)}>
-        7 days
-      </Button>
+      {presets.map(({ word, since }) => (
+        <Button
+          key={word}
+          size="small"
+          onPress={() => change({ from: new Date(since()).toISOString(), to: undefined })}
+        >
+          {word}
+        </Button>
+      ))}
     </div>
   );
 }

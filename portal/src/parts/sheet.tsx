@@ -17,6 +17,11 @@ export interface Place {
   readonly onMove: (index: number) => void;
 }
 
+const steps = [
+  { label: 'Previous', icon: 'previous', key: 'ArrowLeft', by: -1 },
+  { label: 'Next', icon: 'next', key: 'ArrowRight', by: 1 },
+] as const;
+
 /**
  * What a row has more, at the side of the page. It is shown while it is rendered: the page keeps in its address what is open.
  * Escape and a click beside it close it, and the focus returns to where it was.
@@ -25,9 +30,9 @@ export function Sheet({ title, onClose, place, children }: SheetProps) {
   const sheet = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const move = (event: KeyboardEvent): void => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const step = steps.find(({ key }) => key === event.key);
       if (place === undefined || step === undefined || !isForSheet(event, sheet.current)) return;
-      const index = place.index + step;
+      const index = place.index + step.by;
       if (index >= 0 && index < place.count) place.onMove(index);
     };
     document.addEventListener('keydown', move);
@@ -55,16 +60,14 @@ function Steps({ index, count, onMove }: Place) {
       <span className="small muted number" role="status">
         {index + 1} of {count}
       </span>
-      <Button
-        {...{ kind: 'quiet', icon: 'previous', 'aria-label': 'Previous', 'aria-keyshortcuts': 'ArrowLeft' }}
-        isDisabled={index === 0}
-        onPress={() => onMove(index - 1)}
-      />
-      <Button
-        {...{ kind: 'quiet', icon: 'next', 'aria-label': 'Next', 'aria-keyshortcuts': 'ArrowRight' }}
-        isDisabled={index + 1 === count}
-        onPress={() => onMove(index + 1)}
-      />
+      {steps.map(({ label, icon, key, by }) => (
+        <Button
+          {...{ kind: 'quiet', icon, 'aria-label': label, 'aria-keyshortcuts': key }}
+          key={label}
+          isDisabled={index + by < 0 || index + by >= count}
+          onPress={() => onMove(index + by)}
+        />
+      ))}
     </>
   );
 }

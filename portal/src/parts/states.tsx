@@ -3,10 +3,16 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../data/api.ts';
 import { Button } from './button.tsx';
 
-/** Placeholder lines while data loads, so that the page does not jump. */
-export function Waiting({ lines = 6, label = 'Loading' }: { readonly lines?: number; readonly label?: string }) {
+interface WaitingProps {
+  readonly lines?: number;
+  /** What comes: text by default. */
+  readonly shape?: 'figures' | 'table' | 'charts' | undefined;
+}
+
+/** Placeholders while data loads, in the shape of what comes, so that the page does not jump. */
+export function Waiting({ lines = 6, shape }: WaitingProps) {
   return (
-    <div className="waiting" role="status" aria-label={label}>
+    <div className="waiting" data-shape={shape} role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, line) => (
         <span key={line} />
       ))}
@@ -54,14 +60,13 @@ export function Problem({ error, retry }: { readonly error: Error; readonly retr
   );
 }
 
-interface LoadedProps<Data> {
+interface LoadedProps<Data> extends WaitingProps {
   readonly query: UseQueryResult<Data>;
-  readonly lines?: number;
   readonly children: (data: Data) => ReactNode;
 }
 
 /** The data of a query, or its state. Data of an older selection stays visible while that of the new one loads, and is dimmed. */
-export function Loaded<Data>({ query, lines = 6, children }: LoadedProps<Data>): ReactNode {
+export function Loaded<Data>({ query, children, ...waiting }: LoadedProps<Data>): ReactNode {
   if (query.data !== undefined) {
     return (
       <div className="loaded" aria-busy={query.isPlaceholderData}>
@@ -70,5 +75,5 @@ export function Loaded<Data>({ query, lines = 6, children }: LoadedProps<Data>):
       </div>
     );
   }
-  return query.isError ? <Problem error={query.error} retry={() => void query.refetch()} /> : <Waiting lines={lines} />;
+  return query.isError ? <Problem error={query.error} retry={() => void query.refetch()} /> : <Waiting {...waiting} />;
 }
