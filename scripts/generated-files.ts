@@ -4,6 +4,7 @@ import { renderBootstrap } from '../src/control/envoy/config/bootstrap.ts';
 import { callersApi } from './callers-api/document.ts';
 import { callersApiPage } from './callers-api/page.ts';
 import { chartSchema } from './chart-schema.ts';
+import { commandsPage } from './commands-page.ts';
 import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
 import { failoverPicture } from './failover-picture.ts';
@@ -14,6 +15,7 @@ import { grafanaJson } from './monitoring/grafana.ts';
 import { fillPage, writtenPages } from './pages.ts';
 import { parametersPage } from './parameters-page.ts';
 import { picture } from './pictures.ts';
+import { settingsPage } from './settings-page.ts';
 
 /** A file of the repository that follows from the sources. It is committed because people read it. */
 export interface GeneratedFile {
@@ -31,6 +33,8 @@ export const generatedFiles: readonly GeneratedFile[] = [
   ...writtenPages().map((path) => ({ path, render: () => fillPage(path) })),
   { path: 'docs/reference/parameters.md', render: parametersPage },
   { path: 'docs/reference/custom-resources.md', render: customResourcesPage },
+  { path: 'docs/reference/settings.md', render: settingsPage },
+  { path: 'docs/reference/commands.md', render: commandsPage },
   { path: 'docs/reference/openapi.md', render: callersApiPage },
   { path: 'docs/reference/openapi.json', render: () => `${JSON.stringify(callersApi(), undefined, 2)}\n` },
   ...['outside', 'request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),

@@ -8,8 +8,7 @@ import { actors, type CauseRow, causes, endedByRepair } from '../src/core/cause.
 import { dependencyCauses } from '../src/core/dependency-cause.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
-import { portalSettingsSchema } from '../src/process/settings/settings.ts';
-import { settingsOf } from '../src/process/settings/settings-help.ts';
+import { limitsTable } from './limits-table.ts';
 import { barsRows } from './bars-table.ts';
 import { chartRightsTable } from './chart-rights.ts';
 import { chartValuesTable } from './chart-values-table.ts';
@@ -32,7 +31,7 @@ export const pageBlocks: Readonly<Record<string, () => string>> = {
   'dependency-causes': dependencyCausesTable,
   alerts: alertsTable,
   'export-columns': columnsTable,
-  'portal-settings': portalSettingsTable,
+  limits: limitsTable,
   'port-bounds': portBoundsTable,
 };
 
@@ -119,18 +118,6 @@ function columnsTable(): string {
     return [names.join(', '), parquet, csv];
   });
   return markdownTable(['column', 'in Parquet', 'in CSV'], rows);
-}
-
-function portalSettingsTable(): string {
-  return markdownTable(
-    ['variable', 'default', 'takes', 'meaning'],
-    settingsOf(portalSettingsSchema).map(({ name, initial, takes = '', description }) => [
-      code(name),
-      initial === undefined || initial === '' ? '' : code(String(initial)),
-      takes,
-      description,
-    ]),
-  );
 }
 
 function portBoundsTable(): string {

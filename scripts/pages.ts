@@ -6,11 +6,9 @@ import { factText } from './page-facts.ts';
 
 const root = join(import.meta.dirname, '..');
 /** Generated as a whole. */
-const wholePages = new Set([
-  'docs/reference/parameters.md',
-  'docs/reference/custom-resources.md',
-  'docs/reference/openapi.md',
-]);
+const wholePages = new Set(
+  ['parameters', 'custom-resources', 'openapi', 'settings', 'commands'].map((name) => `docs/reference/${name}.md`),
+);
 
 /** Every page that people write, from the root of the repository. */
 export function writtenPages(): readonly string[] {
