@@ -25,7 +25,7 @@ const windowMs = 900_000;
 
 const ProblemSheet = onDemand(
   () => import('./problem-sheet.tsx').then((loaded) => loaded.ProblemSheet),
-  <Waiting label="Loading the problem" />,
+  <Waiting />,
 );
 
 /** The current problems, since when, and what to do. First on the Overview. */
