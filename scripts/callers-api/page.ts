@@ -67,11 +67,11 @@ export function callersApiPage(): string {
 
 # OpenAPI
 
-[openapi.json](openapi.json) describes the API for callers as OpenAPI 3.1: each body that the service reads, each answer,
-and each status. It is generated from the schemas with which the service reads requests.
+[openapi.json](openapi.json) describes the API for callers as OpenAPI 3.1: each request body, each answer,
+and each status. Its source is the schemas of the service itself.
 
-JSON Schema cannot say everything. What the service checks besides is in [endpoints.md](endpoints.md) and
-[parameters.md](parameters.md). Unknown fields are ignored, and null is the same as an absent field. Answers may get new
+JSON Schema cannot express every rule. Further checks are in [endpoints.md](endpoints.md) and
+[parameters.md](parameters.md). Weir ignores unknown fields, and treats null as an absent field. Answers may get new
 fields within a major version.
 
 ${operations.map(operationText).join('\n\n')}
