@@ -23,10 +23,7 @@ const shownAtOnce = 5;
 /** A share of failures counts the last 15 minutes, so the first failed requests are older than the problem. */
 const windowMs = 900_000;
 
-const ProblemSheet = onDemand(
-  () => import('./problem-sheet.tsx').then((loaded) => loaded.ProblemSheet),
-  <Waiting />,
-);
+const ProblemSheet = onDemand(() => import('./problem-sheet.tsx').then((loaded) => loaded.ProblemSheet), <Waiting />);
 
 /** The current problems, since when, and what to do. First on the Overview. */
 export function CurrentProblems({ isAdmin }: { readonly isAdmin: boolean }) {
