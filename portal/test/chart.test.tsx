@@ -39,7 +39,7 @@ test('figures of an older selection are marked as busy while the new ones load',
   const query = { data: 7, isError: false, isPlaceholderData: true } as Parameters<typeof Loaded<number>>[0]['query'];
   const { container, rerender } = render(<Loaded query={query}>{(value) => <p>{value}</p>}</Loaded>);
   expect(container.firstElementChild).toHaveAttribute('aria-busy', 'true');
-  rerender(<Loaded query={{ ...query, isPlaceholderData: false } as typeof query}>{(value) => <p>{value}</p>}</Loaded>);
+  rerender(<Loaded query={{ ...query, isPlaceholderData: false }}>{(value) => <p>{value}</p>}</Loaded>);
   expect(container.firstElementChild).toHaveAttribute('aria-busy', 'false');
 });
 

@@ -122,10 +122,10 @@ const reasons: Readonly<Record<number, string>> = {
   403: 'The key or its workspace is suspended.',
   404: 'There is nothing at this path.',
   413: 'The body is too large.',
-  415: 'The encoding of the body is not supported.',
+  415: 'The body encoding is not supported.',
   429: 'A limit; `Retry-After` says for how long.',
   502: 'All attempts on engines have failed.',
-  503: 'No engine can be asked, or the service is overloaded.',
+  503: 'No engine is available, or the service is overloaded.',
 };
 
 function operationObject({ id, summary, section, needs, body, answer, stream, error, key }: Operation): JsonSchema {
@@ -215,7 +215,6 @@ function withParts<T>(document: T, taken: Set<string>): { readonly value: T; rea
     parts[name] = copy;
     return reference(name);
   }
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- a copy, of which parts are references
   return { value: named(document) as T, parts };
 }
 

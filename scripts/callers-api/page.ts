@@ -25,7 +25,7 @@ function takes(field: Field): string {
     return [...new Set(choices.filter(({ type }) => type !== 'null').map(takes))].join(', or ');
   }
   if (field.enum !== undefined) return field.enum.map((value) => code(String(value))).join(', ');
-  if (field.const !== undefined) return code(String(field.const));
+  if (field.const !== undefined) return code(typeof field.const === "string" ? field.const : JSON.stringify(field.const));
   const { minimum, exclusiveMinimum, maximum, minItems, maxItems, minLength } = field;
   const from = exclusiveMinimum === undefined ? minimum : `above ${exclusiveMinimum}`;
   const bounds = [
@@ -68,7 +68,7 @@ export function callersApiPage(): string {
 # OpenAPI
 
 [openapi.json](openapi.json) describes the API for callers as OpenAPI 3.1: each request body, each answer,
-and each status. Its source is the schemas of the service itself.
+and each status. Weir generates it from the service schemas.
 
 JSON Schema cannot express every rule. Further checks are in [endpoints.md](endpoints.md) and
 [parameters.md](parameters.md). Weir ignores unknown fields, and treats null as an absent field. Answers may get new

@@ -16,7 +16,7 @@ const maxTokens = 500;
 
 const testMs = 60_000;
 
-const addMoney = 'Add credit on the page Balance, or raise the budget of the key.';
+const addMoney = 'Add credit on the page Balance, or raise the key budget.';
 const seeProblems = 'No Backend answered. The page Overview shows what is wrong.';
 const otherModel = 'Choose another model, or edit the models of the key.';
 /** What to do about an answer of the gateway, by its HTTP status. */

@@ -88,7 +88,7 @@ export const listedProblemSchema = problemSchema
       description: 'critical: callers notice it, or bills are in danger; warning: they would if more fails.',
     }),
     title: z.string().meta({
-      description: 'What the object does or has, in at most six words, after its name.',
+      description: 'State of the object in at most six words, to follow its name.',
       examples: ['refuses its key'],
     }),
   })

@@ -92,7 +92,7 @@ const requestStory = storySchema
     why: z.string().nullable().meta({ description: 'Why it was refused or failed, in words; null: it was not.' }),
     action: z.string().nullable().meta({
       description: 'What to do about it, in words; null: nothing. Members see nothing about engines.',
-      example: 'Add credit to the workspace, or raise the budget of the key',
+      example: 'Add credit to the workspace, or raise the key budget',
     }),
   })
   .meta({ id: 'RequestStory', description: 'How one request was served: plan, attempts, waits, bill.' });

@@ -22,8 +22,8 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
   { story: { outcome: null, failure: null }, admin: undefined, member: undefined },
   {
     story: { outcome: 'refused', failure: failure('insufficient_funds', 402), attempts: [] },
-    admin: 'Add credit to the workspace, or raise the budget of the key',
-    member: 'Add credit to the workspace, or raise the budget of the key',
+    admin: 'Add credit to the workspace, or raise the key budget',
+    member: 'Add credit to the workspace, or raise the key budget',
   },
   {
     // Who can repair the engine reads how, and others that a retry is safe.
