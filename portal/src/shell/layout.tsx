@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter';
 import type { SessionObject } from '../../../src/portal/api/session.ts';
 import { useSession, useSignOut } from '../data/session.ts';
 import { Button } from '../parts/button.tsx';
+import { onDemand } from '../parts/on-demand.tsx';
 import { Segments } from '../parts/segments.tsx';
 import icon from './icon.svg';
 import { Icon } from './icons.tsx';
@@ -23,6 +24,8 @@ function roleName({ role, workspaces: [only, other] }: SessionObject): string {
   const inWorkspace = other === undefined ? (only?.role ?? null) : null;
   return role === 'member' && inWorkspace !== null ? namesInWorkspace[inWorkspace] : roleNames[role];
 }
+
+const Jump = onDemand(() => import('./jump.tsx').then((loaded) => loaded.Jump), null);
 
 /** The page with its menu. On a phone the menu is above the page, behind a button. */
 export function Layout({ children }: { readonly children: ReactNode }) {
@@ -80,6 +83,7 @@ function Side({ isOpen }: { readonly isOpen: boolean }) {
   return (
     <div className="side" id="menu" data-open={isOpen ? '' : undefined}>
       <Brand />
+      {session.role !== 'key' && <JumpButton />}
       <nav className="menu" aria-label="Pages">
         {groupsOf(session).map((group) => (
           <ul key={group[0]?.path}>
@@ -114,6 +118,29 @@ function Side({ isOpen }: { readonly isOpen: boolean }) {
         </div>
       </div>
     </div>
+  );
+}
+
+/** Opens the search for keys, workspaces, models and requests; Ctrl+K and ⌘K do, too. */
+function JumpButton() {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const open = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
+        return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    document.addEventListener('keydown', open);
+    return () => document.removeEventListener('keydown', open);
+  }, []);
+  return (
+    <>
+      <Button size="small" onPress={() => setOpen(true)}>
+        Jump to … <kbd className="small muted">Ctrl K</kbd>
+      </Button>
+      {isOpen && <Jump onClose={() => setOpen(false)} />}
+    </>
   );
 }
 
