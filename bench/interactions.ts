@@ -142,22 +142,22 @@ const interactions: readonly Interaction[] = [
   {
     ...{ name: 'models: type a letter into the filter', path: '/models', key: '9' },
     prepare: (page) => page.getByLabel('Find').focus(),
-    until: (page) => page.getByRole('article', { name: 'many/model-0', exact: true }).waitFor({ state: 'detached' }),
+    until: (page) => page.getByRole('rowheader', { name: 'many/model-0', exact: true }).waitFor({ state: 'detached' }),
   },
   {
     ...{ name: 'models: remove the letter', path: '/models?find=9', key: 'Backspace' },
     prepare: (page) => page.getByLabel('Find').press('End'),
-    until: (page) => page.getByRole('article', { name: 'many/model-0', exact: true }).waitFor(),
+    until: (page) => page.getByRole('rowheader', { name: 'many/model-0', exact: true }).waitFor(),
   },
   {
-    ...{ name: 'models: sort', path: '/models', key: 'ArrowDown' },
-    prepare: (page) => page.getByLabel('Sort by').focus(),
-    until: (page) => page.waitForURL(/sort=/),
+    ...{ name: 'models: sort', path: '/models', key: 'Enter' },
+    prepare: (page) => page.getByRole('button', { name: 'Context' }).focus(),
+    until: (page) => page.locator('th[aria-sort]').waitFor(),
   },
   {
     ...{ name: 'models: open one', path: '/models', key: 'Enter' },
     prepare: (page) => page.getByRole('link', { name: 'many/model-1', exact: true }).focus(),
-    until: (page) => page.getByRole('heading', { level: 1, name: 'many/model-1' }).waitFor(),
+    until: (page) => page.getByRole('dialog', { name: 'many/model-1' }).waitFor(),
   },
   {
     ...{ name: 'members: open the menu of a row', path: membersPath, key: 'Enter' },
@@ -249,7 +249,7 @@ const session = await context.newCDPSession(page);
 await session.send('Performance.enable', { timeDomain: 'threadTicks' });
 await page.goto(`/#token=${token}`);
 await page.goto('/models?find=model-999');
-await page.getByRole('article', { name: `many/model-${Number(values.models) - 1}` }).waitFor({ timeout: 120_000 });
+await page.getByRole('rowheader', { name: `many/model-${Number(values.models) - 1}` }).waitFor({ timeout: 120_000 });
 
 const rows: (readonly string[])[] = [];
 const late: string[] = [];

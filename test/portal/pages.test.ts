@@ -57,14 +57,11 @@ const pages: readonly Shown[] = [
     ...{ name: 'statement', path: `/balance?statement=${thisMonth}`, title: `Statement for ${monthName}` },
     open: (page) => page.getByRole('table', { name: 'Models' }).waitFor(),
   },
+  { name: 'models', path: '/models', title: 'Models' },
   {
-    ...{ name: 'models', path: '/models', title: 'Models' },
-    open: async (page) => {
-      await page.getByText('How to call').first().click();
-      await page.getByText('Routes of').first().click();
-    },
+    ...{ name: 'model', path: '/models?model=demo/chat', title: 'Models' },
+    open: (page) => page.getByRole('dialog', { name: 'demo/chat' }).getByText('How to call it').waitFor(),
   },
-  { name: 'model', path: '/models?model=demo/chat', title: 'demo/chat' },
   { name: 'requests', path: '/requests', title: 'Requests' },
   {
     ...{ name: 'request', path: '/requests', title: 'Requests' },

@@ -31,7 +31,7 @@ const pagesOf: Readonly<Record<'member' | 'key', readonly Shown[]>> = {
     { path: '/keys', title: 'Keys' },
     usage,
     { path: '/balance', title: 'Balance' },
-    { path: '/models', title: 'Models', open: (page) => page.getByText('How to call').first().click() },
+    { path: '/models', title: 'Models', open: (page) => page.getByRole('columnheader', { name: 'Context' }).waitFor() },
     {
       ...{ path: '/requests', title: 'Requests' },
       open: async (page) => {

@@ -5,12 +5,13 @@ import { Badge, StateBadge } from '../parts/badge.tsx';
 import { type Fact, Facts } from '../parts/page.tsx';
 import { Notice } from '../parts/states.tsx';
 
+export const kindNames = { chat: 'Chat', embedding: 'Embedding', rerank: 'Rerank' } as const;
 export const modalityNames = { text: 'Text', image: 'Images' } as const;
 
 /** Whether a model can be called. */
 export function ModelState({ of }: { readonly of: ModelObject }) {
   return (
-    <span className="end chips">
+    <span className="chips">
       {!of.listed && <Badge tone="none">Not listed</Badge>}
       <StateBadge of={modelState(of)} />
     </span>

@@ -8,7 +8,8 @@ import { useSession } from '../data/session.ts';
 import { formatPricePerMillion } from '../format/format.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Moment } from '../parts/moment.tsx';
-import { Card, Page } from '../parts/page.tsx';
+import { Card } from '../parts/page.tsx';
+import { Sheet } from '../parts/sheet.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { CallExamples } from './call-examples.tsx';
@@ -16,39 +17,29 @@ import { ModelFacts, ModelState } from './model-facts.tsx';
 import { EndpointTable, RouteTable } from './model-routes.tsx';
 import { ModelSpeed } from './model-speed.tsx';
 
-/** One model: its state, prices and speed over time, and where its requests go. */
-export function ModelPage({ id }: { readonly id: string }) {
+/** One model: its state, prices and speed over time, how to call it, and where its requests go. */
+export function ModelSheet({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const session = useSession();
   const models = useModels();
   const model = models.data?.data.find((one) => one.id === id || one.aliases.includes(id));
   const history = useModelHistory(model?.id ?? id);
   const isUnknown = history.error instanceof ApiError && history.error.status === 404 && model === undefined;
   return (
-    <Page
-      title={model?.id ?? id}
-      about={
-        <>
-          <Link href="/models">All models</Link>
-          {' · '}
-          {maySomewhere(session, 'playground:use') && (
-            <>
-              <Link href={withQuery('/playground', { model: id })}>Playground</Link>
-              {' · '}
-            </>
-          )}
-          <Link href={withQuery('/usage', { model: id, range: '30d' })}>Usage</Link>
-          {' · '}
-          <Link href={withQuery('/requests', { model: id })}>Requests</Link>
-        </>
-      }
-      actions={<Copy text={id} label={id} />}
-    >
+    <Sheet title={model?.id ?? id} onClose={onClose}>
       {isUnknown ? (
         <Empty title="No such model">
           <p>The catalog does not have {id}, and no request went to it.</p>
         </Empty>
       ) : (
         <div className="stack">
+          <p className="actions">
+            <Copy text={id} label={id} />
+            {maySomewhere(session, 'playground:use') && (
+              <Link href={withQuery('/playground', { model: id })}>Playground</Link>
+            )}
+            <Link href={withQuery('/usage', { model: id, range: '30d' })}>Usage</Link>
+            <Link href={withQuery('/requests', { model: id })}>Requests</Link>
+          </p>
           <Loaded query={models}>{() => <Now model={model} />}</Loaded>
           <Loaded query={history}>
             {(shown) => (
@@ -68,7 +59,7 @@ export function ModelPage({ id }: { readonly id: string }) {
           )}
         </div>
       )}
-    </Page>
+    </Sheet>
   );
 }
 

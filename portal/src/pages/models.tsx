@@ -1,122 +1,148 @@
-import { memo, useDeferredValue, useState } from 'react';
+import { useDeferredValue, useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
-import { modelPath, useModels } from '../data/models.ts';
-import { formatCount } from '../format/format.ts';
+import { withQuery } from '../data/api.ts';
+import { useModels } from '../data/models.ts';
+import { maySomewhere } from '../data/rights.ts';
+import { useSession } from '../data/session.ts';
+import { modelState } from '../data/states.ts';
+import { useMinute, useUsage } from '../data/usage.ts';
+import { beginningOf } from '../data/usage-range.ts';
+import { useAskedWorkspace } from '../data/workspaces.ts';
+import {
+  formatCompact,
+  formatCount,
+  formatDecimal,
+  formatMs,
+  formatPricePerMillion,
+  orUnknown,
+} from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
-import { Copy } from '../parts/copy.tsx';
-import { Details } from '../parts/details.tsx';
 import { type Option, Select, TextField } from '../parts/fields.tsx';
+import { onDemand } from '../parts/on-demand.tsx';
 import { Page } from '../parts/page.tsx';
+import { Sparkline } from '../parts/sparkline.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
-import { CallExamples } from './call-examples.tsx';
-import { ModelFacts, ModelState, modalityNames } from './model-facts.tsx';
-import { RouteTable } from './model-routes.tsx';
-import { ModelPage } from './model.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { ProblemsOf } from './current-problems.tsx';
+import { kindNames, ModelState, modalityNames } from './model-facts.tsx';
 
-/** The catalog, or the model that the address names. */
+const ModelSheet = onDemand(() => import('./model.tsx').then((loaded) => loaded.ModelSheet), null);
+
+/** The catalog as a table, and the model that the address names in a sheet. */
 export function ModelsPage() {
-  const [{ model }] = useAddress();
-  return model === undefined ? <Catalog /> : <ModelPage key={model} id={model} />;
-}
-
-/** All models: prices, limits, how fast each answers now, and how to call it. */
-function Catalog() {
   const models = useModels();
-  const [{ find: wanted = '', state, takes, sort }, change] = useAddress();
+  const [{ find: wanted = '', state, takes, model }, change] = useAddress();
+  const text = useDeferredValue(wanted.trim().toLowerCase());
   return (
-    <Page title="Models" about="Prices, limits and current state of the models.">
-      <div className="filters">
-        <TextField
-          label="Find"
-          type="search"
-          value={wanted}
-          onChange={(event) => change({ find: event.target.value })}
-        />
-        <Select
-          label="State"
-          value={state ?? ''}
-          onChange={(value) => change({ state: value })}
-          options={[{ value: '', label: 'All states' }, ...optionsOf(stateWords, (word) => word)]}
-        />
-        <Select
-          label="Takes"
-          value={takes ?? ''}
-          onChange={(value) => change({ takes: value })}
-          options={[{ value: '', label: 'Text or more' }, ...optionsOf(modalityNames, (name) => name).slice(1)]}
-        />
-        <Select
-          label="Sort by"
-          value={sort ?? ''}
-          onChange={(value) => change({ sort: value })}
-          options={[{ value: '', label: 'Name' }, ...optionsOf(orders, ({ label }) => label)]}
-        />
-      </div>
+    <Page
+      title="Models"
+      about="Prices in USD per million tokens."
+      actions={
+        <div className="filters">
+          <TextField
+            label="Find"
+            type="search"
+            value={wanted}
+            onChange={(event) => change({ find: event.target.value })}
+          />
+          <Select
+            label="State"
+            value={state ?? ''}
+            onChange={(value) => change({ state: value })}
+            options={[{ value: '', label: 'All states' }, ...states]}
+          />
+          <Select
+            label="Takes"
+            value={takes ?? ''}
+            onChange={(value) => change({ takes: value })}
+            options={[
+              { value: '', label: 'Text or more' },
+              { value: 'image', label: modalityNames.image },
+            ]}
+          />
+        </div>
+      }
+    >
+      <ProblemsOf label="Silent services" are={({ kind }) => kind === 'service-silent'} />
       <Loaded query={models}>
         {({ data }) => {
-          const text = wanted.trim().toLowerCase();
-          const named = data.filter(({ id, aliases }) => [id, ...aliases].some((name) => name.includes(text)));
-          const found = sorted(
-            named.filter(
-              (model) =>
-                (state === undefined || model.state === state) &&
-                (takes === undefined || model.input_modalities.some((modality) => modality === takes)),
-            ),
-            sort,
+          const found = data.filter(
+            (one) =>
+              [one.id, ...one.aliases].some((name) => name.includes(text)) &&
+              (state === undefined || modelState(one).word === state) &&
+              (takes === undefined || one.input_modalities.some((modality) => modality === takes)),
           );
-          return (
-            <>
-              <ProblemsOf label="Silent services" are={({ kind }) => kind === 'service-silent'} />
-              {found.length === 0 ? (
-                <Empty title={data.length === 0 ? 'No models' : 'No such model'}>
-                  {data.length === 0 && <p>The catalog is empty, or no service reports it.</p>}
-                </Empty>
-              ) : (
-                <ModelCards models={found} />
-              )}
-            </>
+          return found.length === 0 ? (
+            <Empty title={data.length === 0 ? 'No models' : 'No such model'}>
+              {data.length === 0 && <p>The catalog is empty, or no service reports it.</p>}
+            </Empty>
+          ) : (
+            <Catalog models={found} />
           );
         }}
       </Loaded>
+      {model !== undefined && <ModelSheet key={model} id={model} onClose={() => change({ model: undefined })} />}
     </Page>
   );
 }
 
-const stateWords = { available: 'Available', degraded: 'Degraded', unavailable: 'Unavailable' };
-
-/** Orders of the list: by a number of a model, the smallest first. A model without one comes last. */
-const orders: Readonly<
-  Record<string, { readonly label: string; readonly of: (model: ModelObject) => number | undefined }>
-> = {
-  prompt: { label: 'Price of prompts', of: ({ pricing }) => numberOf(pricing?.prompt) },
-  output: { label: 'Price of output', of: ({ pricing }) => numberOf(pricing?.completion) },
-  context: { label: 'Largest context', of: ({ context_length: tokens }) => (tokens === null ? undefined : -tokens) },
-};
-
-const numberOf = (usd: string | undefined): number | undefined => (usd === undefined ? undefined : Number(usd));
-
-function sorted(models: readonly ModelObject[], by: string | undefined): readonly ModelObject[] {
-  const order = by === undefined ? undefined : orders[by];
-  if (order === undefined) return models;
-  return models.toSorted((one, other) => (order.of(one) ?? Infinity) - (order.of(other) ?? Infinity) || 0);
-}
-
-function optionsOf<Named>(of: Readonly<Record<string, Named>>, labelOf: (named: Named) => string): readonly Option[] {
-  return Object.entries(of).map(([value, named]) => ({ value, label: labelOf(named) }));
-}
+const states: readonly Option[] = ['Available', 'Degraded', 'Unavailable', 'Unknown'].map((word) => ({
+  value: word,
+  label: word,
+}));
 
 /** Models that the page shows at first, and more of at a time. */
 const shownAtOnce = 50;
+/** From so many rows on they are low, so that forty fit a screen. Fewer have room for fingers. */
+const manyRows = 25;
+const hourMs = 3_600_000;
 
-function ModelCards({ models }: { readonly models: readonly ModelObject[] }) {
+function Catalog({ models }: { readonly models: readonly ModelObject[] }) {
   const [most, setMost] = useState(shownAtOnce);
-  // The field shows a letter at once, and the cards follow.
-  const deferred = useDeferredValue(models);
+  const session = useSession();
+  const [selection] = useAddress();
+  const requests = useRequestsOfDay();
+  const mayTry = maySomewhere(session, 'playground:use');
+  const columns = useMemo(
+    (): readonly Column<ModelObject>[] => [
+      {
+        ...({ title: 'Model', names: true, sortBy: ({ id }: ModelObject) => id } as const),
+        cell: ({ id }) => <Link href={withQuery('/models', { ...selection, model: id })}>{id}</Link>,
+      },
+      { title: 'State', line: 1, cell: (model) => <ModelState of={model} /> },
+      ...figures,
+      {
+        title: '24 hours',
+        cell: ({ id }) => <Day hours={requests?.get(id) ?? quiet} />,
+      },
+      ...(mayTry
+        ? [
+            {
+              ...({ title: 'Try', bare: true } as const),
+              cell: ({ id, kind }: ModelObject) =>
+                kind === 'chat' && (
+                  <Link href={withQuery('/playground', { model: id })} aria-label={`Try ${id}`}>
+                    Try
+                  </Link>
+                ),
+            },
+          ]
+        : []),
+    ],
+    [selection, requests, mayTry],
+  );
   return (
     <>
-      <CardList models={deferred} most={most} />
+      <Table
+        label="Models"
+        columns={columns}
+        rows={models.slice(0, most)}
+        rowKey={({ id }) => id}
+        isSelected={({ id }) => id === selection['model']}
+        isLow={Math.min(models.length, most) >= manyRows}
+      />
       {models.length > most && (
         <div className="actions" style={{ justifyContent: 'center' }}>
           <span className="muted">
@@ -129,42 +155,64 @@ function ModelCards({ models }: { readonly models: readonly ModelObject[] }) {
   );
 }
 
-const CardList = memo(function CardList({
-  models,
-  most,
-}: {
-  readonly models: readonly ModelObject[];
-  readonly most: number;
-}) {
-  return (
-    <div className="model-list">
-      {models.slice(0, most).map((model) => (
-        <ModelCard key={model.id} model={model} />
-      ))}
-    </div>
-  );
-});
+const priceOf =
+  (name: keyof NonNullable<ModelObject['pricing']>) =>
+  ({ pricing }: ModelObject): string =>
+    orUnknown(pricing?.[name], formatPricePerMillion);
+const byPrice =
+  (name: keyof NonNullable<ModelObject['pricing']>) =>
+  ({ pricing }: ModelObject): number =>
+    Number(pricing?.[name] ?? -1);
 
-/** A letter in the filter renders only the cards that were not there before. */
-const ModelCard = memo(function ModelCard({ model }: { readonly model: ModelObject }) {
-  return (
-    <article className="card" aria-label={model.id}>
-      <div className="model-head">
-        <h2>
-          <Link href={modelPath(model.id)}>{model.id}</Link>
-        </h2>
-        <Copy text={model.id} label={model.id} size="small" />
-        <ModelState of={model} />
-      </div>
-      <ModelFacts of={model} />
-      {model.routes !== null && model.routes.length > 0 && (
-        <Details title={`Routes of ${model.id}`}>
-          <RouteTable id={model.id} routes={model.routes} />
-        </Details>
-      )}
-      <Details title={`How to call ${model.id}`}>
-        <CallExamples model={model} />
-      </Details>
-    </article>
+/** A model without a figure comes last among the greatest. */
+const figures: readonly Column<ModelObject>[] = [
+  { title: 'In', end: true, line: 2, cell: priceOf('prompt'), sortBy: byPrice('prompt') },
+  { title: 'Cached', end: true, cell: priceOf('input_cache_read'), sortBy: byPrice('input_cache_read') },
+  { title: 'Out', end: true, line: 2, cell: priceOf('completion'), sortBy: byPrice('completion') },
+  {
+    ...({ title: 'Context', end: true, line: 2 } as const),
+    cell: ({ context_length: tokens }) => orUnknown(tokens, formatCompact),
+    sortBy: ({ context_length: tokens }) => tokens ?? -1,
+  },
+  { title: 'Takes', cell: ({ input_modalities: all }) => all.map((one) => modalityNames[one]).join(', ') },
+  { title: 'Kind', cell: ({ kind }) => kindNames[kind] },
+  {
+    ...({ title: 'First token', end: true } as const),
+    cell: ({ first_token_ms_p50: ms }) => orUnknown(ms, formatMs),
+    sortBy: ({ first_token_ms_p50: ms }) => ms ?? -1,
+  },
+  {
+    ...({ title: 'Tokens a second', end: true } as const),
+    cell: ({ tokens_per_second_p50: speed }) => orUnknown(speed, formatDecimal),
+    sortBy: ({ tokens_per_second_p50: speed }) => speed ?? -1,
+  },
+];
+
+const quiet = [0, 0];
+
+function Day({ hours }: { readonly hours: readonly number[] }) {
+  const count = hours.reduce((sum, one) => sum + one, 0);
+  return <Sparkline values={hours} label={`${formatCount(count)} ${count === 1 ? 'request' : 'requests'}`} />;
+}
+
+/** The requests of the last 24 hours by model: one figure an hour, the oldest first. */
+function useRequestsOfDay(): ReadonlyMap<string, readonly number[]> | undefined {
+  const now = useMinute();
+  const workspace = useAskedWorkspace();
+  const from = beginningOf('24h', now);
+  const filter = useMemo(
+    () => ({ from, to: undefined, workspace, key: undefined, model: undefined }),
+    [from, workspace],
   );
-});
+  const lines = useUsage(filter, ['hour', 'model']).data?.lines;
+  return useMemo(() => {
+    if (lines === undefined) return undefined;
+    const byModel = Map.groupBy(lines, ({ model }) => model ?? '');
+    const hours = Array.from({ length: 24 }, (_, at) => Date.parse(from) + at * hourMs);
+    const valuesOf = (own: typeof lines): readonly number[] => {
+      const byHour = new Map(own.map(({ hour, requests }) => [Date.parse(hour ?? ''), requests]));
+      return hours.map((hour) => byHour.get(hour) ?? 0);
+    };
+    return new Map([...byModel].map(([id, own]) => [id, valuesOf(own)]));
+  }, [lines, from]);
+}

@@ -29,6 +29,8 @@ interface TableProps<Row> {
   readonly rowKey: (row: Row) => string;
   readonly isSelected?: (row: Row) => boolean;
   readonly footer?: ReactNode;
+  /** The rows of a wide window are low, so that forty fit. */
+  readonly isLow?: boolean;
 }
 
 /** Whether the content of a box is wider than the box. */
@@ -88,14 +90,14 @@ function linesOf<Row>(columns: readonly Column<Row>[]): readonly (1 | 2 | undefi
  * A table in a box that scrolls if the table is wider than the page, by keyboard as well. A line above the table then
  * says so. On a phone its rows are cards of two lines, and nothing scrolls: roles keep it a table for screen readers.
  */
-export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer, isLow = false }: TableProps<Row>) {
   const { box, isWider } = useIsWider();
   const isPhone = useMedia('(max-width: 600px)');
   const [order, setOrder] = useState<Order>();
   const lines = linesOf(columns);
   const hasMore = isPhone && columns.some(({ names, bare }, at) => !names && !bare && lines[at] === undefined);
   return (
-    <div className="table">
+    <div className="table" data-low={isLow ? '' : undefined}>
       {isWider && <p className="small muted scroll-hint">Scroll sideways to see all columns.</p>}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- A box that scrolls must be reachable by the keyboard. */}
       <div className="scroll" role="region" aria-label={label} tabIndex={0} ref={box}>
