@@ -171,8 +171,16 @@ const interactions: readonly Interaction[] = [
   },
   {
     ...{ name: 'requests: choose a model of the filter', path: '/requests', key: 'ArrowDown' },
-    prepare: (page) => page.getByLabel('Model').focus(),
+    prepare: async (page) => {
+      await page.getByRole('button', { name: 'Filters' }).click();
+      await page.getByLabel('Model', { exact: true }).focus();
+    },
     until: (page) => page.getByText('No request matches these filters.').waitFor(),
+  },
+  {
+    ...{ name: 'requests: type a letter into the search box', path: '/requests', key: '9' },
+    prepare: (page) => page.getByLabel('Search requests').focus(),
+    until: (page) => page.getByRole('option').nth(20).waitFor(),
   },
 ];
 

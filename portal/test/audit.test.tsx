@@ -62,8 +62,8 @@ describe('the audit log', () => {
       'Tag team=ads of acme reached 50% of its budget ($5.00 of $10.00).',
     ],
     [
-      { action: 'key.create', object_name: 'CI', after: { name: 'CI', rate: 100 } },
-      'Key CI was created: name CI; requests a second 100.',
+      { action: 'key.create', object_name: 'CI', after: { name: 'CI', status: 'active', rate: 100 } },
+      'Key CI was created: requests a second 100.',
     ],
     [
       { action: 'key.budget', object_name: 'CI', before: budget('5'), after: budget('8') },

@@ -72,7 +72,10 @@ export function auditSentence(entry: AuditEntryObject): AuditSentence {
   const [before = '', rest = ''] = (typeof sentence === 'string' ? sentence : sentence(is)).split('*');
   const named = [keyName, is['name'], is['address'], action.startsWith('workspace.') ? workspace : null];
   const name = named.map(text).find((one) => one !== '') ?? object;
-  const changes = rest.endsWith(':') ? changeTexts({ before: was, after: is }).join('; ') : '';
+  // The sentence has the name of a new object, which is always active.
+  const { name: _name, status: _status, ...fields } = is;
+  const changed = rest.endsWith(':') ? changeTexts({ before: was, after: was === null ? fields : is }) : [];
+  const changes = changed.join('; ');
   const after = rest.endsWith(':') ? rest.slice(0, changes === '' ? -1 : undefined) : rest;
   return { before, name, after: `${after}${changes === '' ? '' : ` ${changes}`}.` };
 }
