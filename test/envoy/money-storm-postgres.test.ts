@@ -6,7 +6,7 @@ import { settleOldRequests } from '../play/old-requests.ts';
 import { playPlan } from '../play/play.ts';
 import { startPlayedProcesses } from '../play/played-processes.ts';
 import { type Happening, makeRealPlan } from '../play/real-plan.ts';
-import { expectStorm, stormReport } from '../play/storm.ts';
+import { expectStorm, stormMs, stormReport, stormRequests } from '../play/storm.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { startValkey } from '../support/valkey.ts';
 import { forFile } from '../support/for-file.ts';
@@ -33,31 +33,42 @@ const happens: readonly Happening[] = [
   [0.95, kill(1)],
 ];
 
-test('a storm on PostgreSQL, two services killed by turns and the server gone again and again, leaves books that balance', async () => {
-  const location = databaseLocation({ url: env.WEIR_DATABASE_URL });
-  const countOld = await settleOldRequests(location);
-  const plan = makeRealPlan({ seed: 7, requests: 1_500, services: 2, perSecond: 30, happens, identities: true });
-  let outages = 0;
-  let exports = 0;
-  const played = await playPlan(
-    plan,
-    {
-      ...{ ...processes, location, valkey },
-      takeDatabase: async () => {
-        // As a crash ends it, and as an operator does.
-        await (outages % 2 === 0 ? server.kill() : server.stop());
-        outages += 1;
-        return server.start;
+test(
+  'a storm on PostgreSQL, two services killed by turns and the server gone again and again, leaves books that balance',
+  async () => {
+    const location = databaseLocation({ url: env.WEIR_DATABASE_URL });
+    const countOld = await settleOldRequests(location);
+    const plan = makeRealPlan({
+      seed: 7,
+      requests: stormRequests(1_500),
+      services: 2,
+      perSecond: 30,
+      happens,
+      identities: true,
+    });
+    let outages = 0;
+    let exports = 0;
+    const played = await playPlan(
+      plan,
+      {
+        ...{ ...processes, location, valkey },
+        takeDatabase: async () => {
+          // As a crash ends it, and as an operator does.
+          await (outages % 2 === 0 ? server.kill() : server.stop());
+          outages += 1;
+          return server.start;
+        },
       },
-    },
-    async (isOver) => {
-      exports = await exportBeside(`ws0-${plan.seed}`, { location, flags: [], env }, isOver);
-    },
-  );
-  console.log(stormReport('PostgreSQL', played));
-  expectStorm(played);
-  expect(outages).toBe(3);
-  expect(exports).toBeGreaterThan(2);
-  // Retention has run in services that were killed in the middle of it.
-  await expect.poll(countOld, { timeout: 120_000, interval: 1_000 }).toBe(0);
-}, 600_000);
+      async (isOver) => {
+        exports = await exportBeside(`ws0-${plan.seed}`, { location, flags: [], env }, isOver);
+      },
+    );
+    console.log(stormReport('PostgreSQL', played));
+    expectStorm(played);
+    expect(outages).toBe(3);
+    expect(exports).toBeGreaterThan(2);
+    // Retention has run in services that were killed in the middle of it.
+    await expect.poll(countOld, { timeout: 120_000, interval: 1_000 }).toBe(0);
+  },
+  stormMs(1_500),
+);

@@ -8,7 +8,7 @@ import { settleOldRequests } from '../play/old-requests.ts';
 import { playPlan } from '../play/play.ts';
 import { startPlayedProcesses } from '../play/played-processes.ts';
 import { type Happening, makeRealPlan } from '../play/real-plan.ts';
-import { expectStorm, stormReport } from '../play/storm.ts';
+import { expectStorm, stormMs, stormReport, stormRequests } from '../play/storm.ts';
 import { forFile } from '../support/for-file.ts';
 
 const processes = await forFile(startPlayedProcesses(1));
@@ -43,23 +43,34 @@ const happens: readonly Happening[] = [
   [0.9, kill],
 ];
 
-test('a storm on SQLite, its service killed and its database away again and again, leaves books that balance', async () => {
-  const [data = ''] = processes.gateways.folders;
-  const file = join(data, 'weir.db');
-  const location = { kind: 'sqlite', file } as const;
-  const countOld = await settleOldRequests(location);
-  const plan = makeRealPlan({ seed: 6, requests: 1_500, services: 1, perSecond: 30, happens, identities: true });
-  let exports = 0;
-  const played = await playPlan(
-    plan,
-    { ...processes, location, takeDatabase: () => lockDatabase(file) },
-    async (isOver) => {
-      exports = await exportBeside(`ws0-${plan.seed}`, { location, flags: ['--data', data], env: {} }, isOver);
-    },
-  );
-  console.log(stormReport('SQLite', played));
-  expectStorm(played);
-  expect(exports).toBeGreaterThan(2);
-  // Retention has run in a service that was killed in the middle of it.
-  await expect.poll(countOld, { timeout: 120_000, interval: 1_000 }).toBe(0);
-}, 600_000);
+test(
+  'a storm on SQLite, its service killed and its database away again and again, leaves books that balance',
+  async () => {
+    const [data = ''] = processes.gateways.folders;
+    const file = join(data, 'weir.db');
+    const location = { kind: 'sqlite', file } as const;
+    const countOld = await settleOldRequests(location);
+    const plan = makeRealPlan({
+      seed: 6,
+      requests: stormRequests(1_500),
+      services: 1,
+      perSecond: 30,
+      happens,
+      identities: true,
+    });
+    let exports = 0;
+    const played = await playPlan(
+      plan,
+      { ...processes, location, takeDatabase: () => lockDatabase(file) },
+      async (isOver) => {
+        exports = await exportBeside(`ws0-${plan.seed}`, { location, flags: ['--data', data], env: {} }, isOver);
+      },
+    );
+    console.log(stormReport('SQLite', played));
+    expectStorm(played);
+    expect(exports).toBeGreaterThan(2);
+    // Retention has run in a service that was killed in the middle of it.
+    await expect.poll(countOld, { timeout: 120_000, interval: 1_000 }).toBe(0);
+  },
+  stormMs(1_500),
+);

@@ -7,6 +7,7 @@ import type { WorldPlan } from '../simulation/events.ts';
 import { createInvariants } from '../simulation/invariants.ts';
 import { reservationsLeft } from '../simulation/leftovers.ts';
 import { readAnswer } from '../simulation/received-answer.ts';
+import { hasVectors, piecesOf } from '../simulation/vectors.ts';
 import { metricIn } from '../support/metric-in.ts';
 import { checkRows } from './check-rows.ts';
 import { type Surroundings, untilHealed, untilTrue } from './disasters.ts';
@@ -125,6 +126,10 @@ function summaryOf(
     if (status !== 200 || call.end() !== 'ended') continue;
     const { id, cost, end } = readAnswer(call.event, call.body(), true);
     see(end);
+    if (hasVectors(call.event)) {
+      const { vectors } = call.event;
+      see(`${vectors.encoding === 'ranks' ? 'ranks' : 'vectors'}${piecesOf(vectors) > 1 ? ' in pieces' : ''}`);
+    }
     const row = byId.get(id ?? '');
     if (cost === undefined || row === undefined) continue;
     told += parseUsd(cost) ?? 0n;

@@ -18,6 +18,7 @@ import {
   wholeAccount,
 } from '../simulation/accounts.ts';
 import { requestOf } from '../simulation/make-plan.ts';
+import { vectorRequests } from '../simulation/vectors.ts';
 import { one, type Rarity, rareRequest } from '../simulation/rare-events.ts';
 
 type Untimed<Event> = Event extends unknown ? Omit<Event, 'at'> : never;
@@ -100,6 +101,8 @@ const operations: readonly Happening[] = [
   [0.85, { kind: 'prices', factor: 2 }],
 ];
 
+const isRequest = (event: WorldEvent): event is RequestEvent => event.kind === 'request';
+
 /** A plan for real processes: what the simulation draws requests from, at a pace that two cores keep, and events at set shares of it. */
 export function makeRealPlan({
   seed,
@@ -135,6 +138,15 @@ export function makeRealPlan({
     const isTooSoon = accountOf(key) !== undefined && at < newIdentityMs;
     events.push({ ...onTheWire(rareRequest(drawn, rare, chance), chance), key: isTooSoon ? richKeys[0] : key });
   }
+  const ofTexts = vectorRequests(
+    seed,
+    events.filter(isRequest),
+    (id, when, drawnBy) => requestOf(id, when, { ...from, chance: drawnBy }),
+    {
+      ...{ oneFor: 5, withRanks: true },
+    },
+  );
+  events.push(...ofTexts.map((event) => ({ ...event, key: chance() < richShare ? one(richKeys, chance) : event.key })));
   for (const [share, key] of identities ? tokenBursts : [])
     for (let number = 0; number < atOnce; number += 1)
       events.push({ ...requestOf(last + events.length, share * at, from), key, choices: 1, leavesAfterMs: undefined });

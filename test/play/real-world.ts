@@ -61,6 +61,12 @@ function* contentsOf(folders: readonly string[]): Generator<readonly [string, Bu
 const lastPromptOf = (body: unknown): string =>
   String(listIn(objectOr(body)['messages']).findLast(({ role }) => role === 'user')?.['content']);
 
+/** The first input of a request for vectors, or the first document of one for ranks. */
+const firstTextOf = (body: unknown): string => {
+  const { input, documents = input } = objectOr(body);
+  return String(Array.isArray(documents) ? documents[0] : documents);
+};
+
 /** What has reached engines, read from their journals. */
 function listenTo(engines: Surroundings['engines']) {
   /** How many choices each request was first asked for, by its number. */
@@ -69,6 +75,8 @@ function listenTo(engines: Surroundings['engines']) {
   const log = createRoundLog(mannersOf);
   const listen = (): void => {
     for (const { body } of engines.flatMap((engine) => engine.take())) {
+      const [, ofTexts] = /of request (\d+), about/.exec(firstTextOf(body)) ?? [];
+      if (ofTexts !== undefined) heard.set(Number(ofTexts), 1);
       // Others may ask the same engines.
       const [, number] = /and request (\d+): say/.exec(lastPromptOf(body)) ?? [];
       if (!isJsonObject(body) || number === undefined) continue;

@@ -7,7 +7,7 @@ import type { RequestEvent } from './events.ts';
 import { bodyOf, type EarlierAnswer } from './expected-answer.ts';
 import type { Program } from './program.ts';
 import type { Scheduler } from './scheduler.ts';
-import { hasVectors } from './vectors.ts';
+import { hasVectors, vectorPath } from './vectors.ts';
 
 /** How an exchange ended for its caller. `broken`: the connection broke. `left`: the caller broke it. */
 export type CallEnd = 'open' | 'ended' | 'broken' | 'left';
@@ -115,7 +115,7 @@ export function call(
   };
   const exchange: Exchange = {
     head: {
-      ...{ method: 'POST', path: answerPaths[hasVectors(event) ? 'embeddings' : event.surface] },
+      ...{ method: 'POST', path: hasVectors(event) ? vectorPath(event) : answerPaths[event.surface] },
       ...{ header: (name) => headers[name], address: `192.0.2.${event.key + 1}` },
     },
     signal: controller.signal,

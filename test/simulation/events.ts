@@ -23,10 +23,11 @@ export interface SearchWish {
   readonly follows: boolean;
 }
 
-/** The vectors that a request is for. */
+/** The vectors that a request is for, or the ranks of documents. */
 export interface VectorWish {
   readonly inputs: number;
-  readonly encoding: 'float' | 'base64';
+  /** `ranks`: the inputs are documents. Only real processes have a model for them. */
+  readonly encoding: 'float' | 'base64' | 'ranks';
   /** The input with the directive: its fault strikes in the piece that has it. */
   readonly struckInput: number;
 }
