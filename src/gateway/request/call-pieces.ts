@@ -18,6 +18,9 @@ export interface TaskCall extends Omit<ModelCall, 'round' | 'piece'> {
   readonly task: Task;
 }
 
+/** What a piece is weighed by. */
+type Weighed = Pick<TaskCall, 'prepared' | 'plan' | 'task'>;
+
 /** The state of a request whose inputs are sent in pieces. */
 interface PiecesRun {
   readonly call: TaskCall;
@@ -156,7 +159,9 @@ async function callPiece(run: PiecesRun, piece: Piece): Promise<DispatchEnd> {
     });
     if (passed.length > 0) call.deliver(passed);
   };
-  const end = await run.calls.ended(callModel({ ...call, piece, signal, deliver }, services));
+  const end = await run.calls.ended(
+    callModel({ ...call, plan: planOf(call, piece), piece, signal, deliver }, services),
+  );
   if (end.kind === 'completed' && !isCounted) {
     run.used.isEstimated = true;
     call.deliver([addUsage(run, estimateOf(call, piece))]);
@@ -164,8 +169,15 @@ async function callPiece(run: PiecesRun, piece: Piece): Promise<DispatchEnd> {
   return end;
 }
 
-/** The share of a piece whose engine has not counted it. */
-const estimateOf = ({ prepared, plan, task }: TaskCall, piece: Piece): number =>
+/** An endpoint is picked by the work of the piece. What caches hold is known of the beginning of the whole prompt alone. */
+export function planOf(call: Weighed, piece: Piece): Plan {
+  const { plan } = call;
+  const poolPrompt = { digests: [], ends: [], tokens: Math.max(1, estimateOf(call, piece)) };
+  return plan.poolPrompt === undefined ? plan : { ...plan, poolPrompt };
+}
+
+/** The tokens of a piece, by its share of the inputs. */
+const estimateOf = ({ prepared, plan, task }: Weighed, piece: Piece): number =>
   Math.ceil((estimatePrompt(prepared.shape, plan.model) * piece.count) / wholeOf(task).count);
 
 /** The totals so far. While they have an estimate, the model's tokenizer counts the whole prompt in their place. */
