@@ -15,6 +15,9 @@ export interface Tag {
 const nameForm = /^[a-z][a-z0-9_-]{0,31}$/;
 const valueForm = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
 
+/** A whole tag, as the API server can check it. */
+export const tagPattern = `${nameForm.source.slice(0, -1)}=${valueForm.source.slice(1)}`;
+
 export const tagForm =
   'name=value: the name has 1 to 32 lowercase letters, digits, "_" and "-", starting with a letter; the value has 1 to 64 letters, digits and "._:/@-", starting with a letter or digit';
 

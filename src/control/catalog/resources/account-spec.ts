@@ -11,7 +11,7 @@ import { maxLabels } from '../../../core/account.ts';
 import { areLabels, labelForms, labelsForm } from '../../../core/labels.ts';
 import { listBounds } from '../../../core/limits.ts';
 import { parseUsd } from '../../../core/money.ts';
-import { tagCounts } from '../../../core/tags.ts';
+import { tagCountsProblem, tagForm, tagPattern } from '../../../core/tags.ts';
 import { instant, shaped, text, withRules } from './fields.ts';
 
 // The fields of accounts in the specs of their objects, derived from their tables.
@@ -41,6 +41,14 @@ const labels = withRules(z.record(z.string(), z.string().max(labelLength)), [
   {
     ...{ field: [], reason: 'Invalid', message: `expected ${labelsForm}`, holds: areLabels },
     cel: `self.all(name, name.size() <= ${labelLength} && name.matches(r"${labelName.source}") && self[name].matches(r"${labelValue.source}"))`,
+  },
+]);
+
+const tagCounts = withRules(z.record(z.string(), count), [
+  {
+    ...{ field: [], reason: 'Invalid', holds: (given) => tagCountsProblem(given) === undefined },
+    message: `expected at most ${listBounds.maxTagLimits} tags, each ${tagForm}`,
+    cel: `self.all(tag, tag.matches(r"${tagPattern}"))`,
   },
 ]);
 
@@ -76,7 +84,7 @@ function schemaOf(field: Exclude<AccountField, { readonly kind: 'budget' }>): z.
     case 'labels':
       return labels.default({});
     case 'tag-counts':
-      return tagCounts(count).optional();
+      return tagCounts.optional();
   }
 }
 
