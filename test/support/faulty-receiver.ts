@@ -14,13 +14,18 @@ export interface ReceiverFaults {
 }
 
 /**
- * A receiver that dies, hangs and lies. `receive` gets what it keeps. It verifies each signature; `problems` has what must not
- * be.
+ * A receiver that dies, hangs and lies. `receive` gets what it keeps, `lose` what it accepts and does not keep. It verifies each
+ * signature; `problems` has what must not be.
  */
 export async function openFaultyReceiver(
   chance: Chance,
-  { secret, receive }: { readonly secret: string; readonly receive: (events: readonly SampleEvent[]) => void },
+  books: {
+    readonly secret: string;
+    readonly receive: (events: readonly SampleEvent[]) => void;
+    readonly lose: (events: readonly SampleEvent[]) => void;
+  },
 ) {
+  const { secret, receive, lose } = books;
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const share: ReceiverFaults = { failing: 0, lying: 0 };
   const counts = { messages: 0, failed: 0, lied: 0 };
@@ -41,8 +46,10 @@ export async function openFaultyReceiver(
     const events = JSON.parse(body.toString()) as readonly SampleEvent[];
     counts.messages += 1;
     if (chance.is(share.failing)) return fail(response, events);
-    if (chance.is(share.lying)) counts.lied += events.length;
-    else receive(events);
+    if (chance.is(share.lying)) {
+      counts.lied += events.length;
+      lose(events);
+    } else receive(events);
     response.writeHead(200).end('{}');
   }
 
