@@ -53,6 +53,7 @@ for (const width of [1280, 390] as const) {
     });
     const row = rows(page).filter({ hasText: 'out of budget' });
     await row.first().waitFor();
+    if (width === 390) await row.first().getByRole('button', { name: 'More' }).press('Enter');
     expect(await row.first().innerText()).toContain('402, balance or budget used up');
 
     await page.getByRole('button', { name: 'Remove Outcome: Refused' }).click();

@@ -59,7 +59,7 @@ export function IdentitiesPage() {
         )
       }
     >
-      <Refused />
+      <ProblemsOf label="Refused identities and tokens" are={isRefused} />
       <Loaded query={identities}>
         {({ data }) =>
           data.length === 0 ? (
@@ -98,15 +98,9 @@ export function IdentitiesPage() {
 
 const statuses = { suspend: 'suspended', resume: 'active', revoke: 'revoked' } as const;
 
-/** Why objects are not accepted, issuers that are away, and tokens that were refused. What is in the table is accepted. */
-function Refused() {
-  return (
-    <ProblemsOf
-      label="Refused identities and tokens"
-      are={({ object }) => object.startsWith('Identity/') || object === 'token-issuer' || object === 'tokens'}
-    />
-  );
-}
+/** Objects that are not accepted, issuers that are away, and tokens that were refused. What is in the table is accepted. */
+const isRefused = ({ object }: { readonly object: string }): boolean =>
+  object.startsWith('Identity/') || object === 'token-issuer' || object === 'tokens';
 
 const columns: readonly Column<IdentityObject>[] = [
   {

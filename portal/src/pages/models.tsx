@@ -115,7 +115,7 @@ function Catalog({ models }: { readonly models: readonly ModelObject[] }) {
       ...figures,
       {
         title: '24 hours',
-        cell: ({ id }) => <Day hours={requests?.get(id) ?? quiet} />,
+        cell: ({ id }) => <Sparkline counts={requests?.get(id) ?? quiet} />,
       },
       ...(mayTry
         ? [
@@ -155,20 +155,19 @@ function Catalog({ models }: { readonly models: readonly ModelObject[] }) {
   );
 }
 
-const priceOf =
-  (name: keyof NonNullable<ModelObject['pricing']>) =>
-  ({ pricing }: ModelObject): string =>
-    orUnknown(pricing?.[name], formatPricePerMillion);
-const byPrice =
-  (name: keyof NonNullable<ModelObject['pricing']>) =>
-  ({ pricing }: ModelObject): number =>
-    Number(pricing?.[name] ?? -1);
+type Price = keyof NonNullable<ModelObject['pricing']>;
+
+const priceColumn = (title: string, name: Price, line?: 2): Column<ModelObject> => ({
+  ...{ title, end: true, ...(line && { line }) },
+  cell: ({ pricing }) => orUnknown(pricing?.[name], formatPricePerMillion),
+  sortBy: ({ pricing }) => Number(pricing?.[name] ?? -1),
+});
 
 /** A model without a figure comes last among the greatest. */
 const figures: readonly Column<ModelObject>[] = [
-  { title: 'In', end: true, line: 2, cell: priceOf('prompt'), sortBy: byPrice('prompt') },
-  { title: 'Cached', end: true, cell: priceOf('input_cache_read'), sortBy: byPrice('input_cache_read') },
-  { title: 'Out', end: true, line: 2, cell: priceOf('completion'), sortBy: byPrice('completion') },
+  priceColumn('In', 'prompt', 2),
+  priceColumn('Cached', 'input_cache_read'),
+  priceColumn('Out', 'completion', 2),
   {
     ...({ title: 'Context', end: true, line: 2 } as const),
     cell: ({ context_length: tokens }) => orUnknown(tokens, formatCompact),
@@ -189,11 +188,6 @@ const figures: readonly Column<ModelObject>[] = [
 ];
 
 const quiet = [0, 0];
-
-function Day({ hours }: { readonly hours: readonly number[] }) {
-  const count = hours.reduce((sum, one) => sum + one, 0);
-  return <Sparkline values={hours} label={`${formatCount(count)} ${count === 1 ? 'request' : 'requests'}`} />;
-}
 
 /** The requests of the last 24 hours by model: one figure an hour, the oldest first. */
 function useRequestsOfDay(): ReadonlyMap<string, readonly number[]> | undefined {

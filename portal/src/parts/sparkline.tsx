@@ -1,19 +1,13 @@
-interface SparklineProps {
-  /** From the oldest to the newest. */
-  readonly values: readonly number[];
-  /** What it shows, for screen readers: `12 requests in 24 hours`. */
-  readonly label: string;
-}
+import { formatCount } from '../format/format.ts';
 
 const [width, height] = [72, 14];
 
-/** A small line without axes. Nothing happened: a flat line. */
-export function Sparkline({ values, label }: SparklineProps) {
-  const most = Math.max(1, ...values);
-  const step = width / Math.max(1, values.length - 1);
-  const points = values.map(
-    (value, at) => `${(at * step).toFixed(1)},${(height - 1 - (value / most) * (height - 2)).toFixed(1)}`,
-  );
+/** Counts of requests as a small line without axes, from the oldest to the newest. Screen readers read their sum. */
+export function Sparkline({ counts }: { readonly counts: readonly number[] }) {
+  const [most, sum] = [Math.max(1, ...counts), counts.reduce((all, one) => all + one, 0)];
+  const step = width / (counts.length - 1);
+  const points = counts.map((count, at) => `${at * step},${height - 1 - (count / most) * (height - 2)}`);
+  const label = `${formatCount(sum)} ${sum === 1 ? 'request' : 'requests'}`;
   return (
     <svg
       className="sparkline"

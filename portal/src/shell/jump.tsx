@@ -13,7 +13,7 @@ interface Place {
   readonly href: string;
   readonly text: string;
   readonly kind: 'Key' | 'Workspace' | 'Model' | 'Request';
-  readonly note?: string;
+  readonly note: string | null;
 }
 
 /** Most places of each kind. */
@@ -62,7 +62,7 @@ export function Jump({ onClose }: { readonly onClose: () => void }) {
             {({ href, text: name, kind, note }) => (
               <ListBoxItem id={href} textValue={name} className="popup-menu-item">
                 <span className="small muted">{kind}</span> {name}
-                {note !== undefined && <span className="small muted"> {note}</span>}
+                {note !== null && <span className="small muted"> {note}</span>}
               </ListBoxItem>
             )}
           </ListBox>
@@ -104,30 +104,30 @@ function usePlaces(text: string): { readonly places: readonly Place[]; readonly 
   const wanted = text.toLowerCase();
   const has = (...names: readonly string[]): boolean => names.some((name) => name.toLowerCase().includes(wanted));
   if (text === '') return { places: [], isCut: false };
-  const places = [
+  const places: readonly Place[] = [
     ...choices
       .filter(({ id, name }) => has(id, name))
       .slice(0, mostOfKind)
-      .map(({ name }): Place => ({ kind: 'Workspace', text: name, href: withQuery('/balance', { workspace: name }) })),
+      .map(({ name }) => placeOf('Workspace', name, withQuery('/balance', { workspace: name }))),
     ...models
       .filter(({ id, aliases }) => has(id, ...aliases))
       .slice(0, mostOfKind)
-      .map(({ id }): Place => ({ kind: 'Model', text: id, href: modelPath(id) })),
+      .map(({ id }) => placeOf('Model', id, modelPath(id))),
     ...(keys.data ?? [])
       .filter(({ id, name, prefix }) => has(id, name ?? '', prefix ?? ''))
-      .map(({ id, name, workspace }): Place => {
-        const href = withQuery('/keys', { workspace, search: id });
-        return { kind: 'Key', text: name ?? id, note: workspace, href };
-      }),
+      .map(({ id, name, workspace }) =>
+        placeOf('Key', name ?? id, withQuery('/keys', { workspace, search: id }), workspace),
+      ),
     ...(requests.data ?? [])
       .filter(({ id, correlation_id: sent }) => id === text || sent === text)
-      .map(({ id, model }): Place => {
-        const href = withQuery('/requests', { request: id });
-        return { kind: 'Request', text: id, href, ...(model !== null && { note: model }) };
-      }),
+      .map(({ id, model }) => placeOf('Request', id, withQuery('/requests', { request: id }), model)),
   ];
   return { places, isCut: choices.length > mostWorkspaces };
 }
+
+const placeOf = (kind: Place['kind'], text: string, href: string, note: string | null = null): Place => ({
+  ...{ kind, text, href, note },
+});
 
 /** A text once nobody has typed for a moment: each is a question to the portal. */
 function useSettled(text: string): string {
