@@ -160,6 +160,24 @@ const interactions: readonly Interaction[] = [
     until: (page) => page.getByRole('dialog', { name: 'many/model-1' }).waitFor(),
   },
   {
+    ...{ name: 'jump: open the search', path: keysPath, key: 'Control+k' },
+    prepare: (page) => page.getByRole('heading', { level: 1 }).waitFor(),
+    until: (page) => page.getByRole('combobox', { name: /^Key, workspace/ }).waitFor(),
+  },
+  {
+    ...{ name: 'jump: type a letter', path: keysPath, key: '7' },
+    prepare: async (page) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: /^Key, workspace/ }).waitFor();
+      await page.keyboard.type('job 77');
+    },
+    until: (page) =>
+      page
+        .getByRole('option', { name: /job 777/ })
+        .first()
+        .waitFor(),
+  },
+  {
     ...{ name: 'members: open the menu of a row', path: membersPath, key: 'Enter' },
     prepare: (page) => rowMenu(page).focus(),
     until: (page) => page.getByRole('menuitem', { name: 'Change role' }).waitFor(),

@@ -113,7 +113,7 @@ export async function filter(page: Page, change: (sheet: Locator) => Promise<unk
   await sheet.waitFor({ state: 'detached' });
 }
 
-/** Nothing stands out of the window: only tables scroll sideways, inside their own box. */
+/** Nothing stands out of the window: wide tables scroll inside their own box, and on a phone nothing scrolls sideways. */
 export async function expectNoOverflow(page: Page): Promise<void> {
   // Run in the page.
   const width = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
