@@ -9,6 +9,7 @@ import { providerEngines } from '../src/core/engine-name.ts';
 import { faultKinds } from '../src/core/event.ts';
 import { defaultLimits, listBounds } from '../src/core/limits.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
+import { maxInvitationMs, passwordLength } from '../src/books/core/local-user.ts';
 import { scopes } from '../src/books/core/rights.ts';
 import { closedAfterHours } from '../src/books/core/statement.ts';
 import { outcomeKinds } from '../src/core/settled-request.ts';
@@ -87,6 +88,10 @@ export const pageFacts: Readonly<Record<string, Fact>> = {
   'identity.subjects': maxSubjects,
   'identity.rule-length': identityBounds.maxRuleLength,
   'service-accounts': listBounds.maxServiceAccounts,
+  users: listBounds.maxLocalUsers,
+  'user.password-min': passwordLength.min,
+  'user.password-max': passwordLength.max,
+  'user.invitation-days': maxInvitationMs / 86_400_000,
   'service-accounts.workspaces': listBounds.maxServiceAccountWorkspaces,
   'portal.sessions': listBounds.maxSessions,
   'alert.messages': listBounds.maxAlertMessages,

@@ -33,6 +33,8 @@ client.getQueryCache().subscribe(({ query }) => {
 
 const signedIn = await signInFromAddress();
 if (signedIn?.kind === 'session') client.setQueryData(sessionKey, signedIn.session);
+// Whoever follows a link is asked for the password, even if somebody is signed in here.
+else if (signedIn?.kind === 'invitation') client.setQueryData(sessionKey, null);
 else prefetchSession(client);
 
 const root = document.querySelector('#root');
@@ -40,7 +42,10 @@ if (root === null) throw new Error('index.html has no element #root');
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={client}>
-      <App failedSignIn={signedIn?.kind === 'failed' ? signedIn : undefined} />
+      <App
+        failedSignIn={signedIn?.kind === 'failed' ? signedIn : undefined}
+        invitation={signedIn?.kind === 'invitation' ? signedIn.token : undefined}
+      />
     </QueryClientProvider>
   </StrictMode>,
 );

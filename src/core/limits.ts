@@ -18,6 +18,7 @@ export const listBounds = {
   maxMembers: 1_000,
   /** Service accounts that are neither revoked nor expired, and the workspaces of one. */
   maxServiceAccounts: 1_000,
+  maxLocalUsers: 1_000,
   maxServiceAccountWorkspaces: 100,
   /** Identities that are not revoked. Each token of their issuers is compared with them. */
   maxIdentities: 100,

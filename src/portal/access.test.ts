@@ -28,6 +28,8 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'GET /api/v1/sign-in': [200, 200, 200, 200, 200, 200, 200],
   'POST /api/v1/session': [201, 201, 201, 201, 201, 201, 201],
   // No provider is set up.
+  // There is no such invitation.
+  'POST /api/v1/invitation': [404, 404, 404, 404, 404, 404, 404],
   'GET /api/v1/oidc/sign-in': [404, 404, 404, 404, 404, 404, 404],
   'GET /api/v1/oidc/callback': [404, 404, 404, 404, 404, 404, 404],
   'GET /api/v1/session': [401, 200, 200, 200, 200, 200, 200],
@@ -54,6 +56,9 @@ const expected: Readonly<Record<keyof typeof accessTable, Statuses>> = {
   'POST /api/v1/keys/:id/rotate': [401, 403, 404, 403, 403, 201, 201],
   'POST /api/v1/keys/:id/revoke': [401, 403, 404, 403, 403, 200, 200],
   'GET /api/v1/service-accounts': [401, 403, 404, 200, 200, 200, 200],
+  'GET /api/v1/users': [401, 403, 403, 403, 403, 403, 200],
+  'POST /api/v1/users': [401, 403, 403, 403, 403, 403, 201],
+  'DELETE /api/v1/users/:user': [401, 403, 403, 403, 403, 403, 404],
   'GET /api/v1/identities': [401, 403, 403, 403, 403, 403, 200],
   'GET /api/v1/identities/:id/accounts': [401, 403, 403, 403, 403, 403, 404],
   'POST /api/v1/identities': [401, 403, 403, 403, 403, 403, 201],

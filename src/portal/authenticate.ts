@@ -15,6 +15,7 @@ import { rightsOfBody } from './field-rights.ts';
 import type { Portal } from './portal.ts';
 import { type Refusal, refusal } from '../books/core/operator-refusals.ts';
 import { digestOf, newToken } from './secrets.ts';
+import { isOfLocalUser } from '../books/core/local-user.ts';
 import type { NewSession, Session } from '../books/core/administration.ts';
 
 /** How long a session lasts. */
@@ -137,13 +138,14 @@ async function sessionOf(portal: Portal, request: FastifyRequest): Promise<Sessi
 
 /** Sessions by the digests of their secrets. Ended sessions are missing. */
 export async function currentSessions(
-  { store, clock, adminToken }: Pick<Portal, 'store' | 'clock' | 'adminToken'>,
+  { store, clock, adminToken, oidc }: Pick<Portal, 'store' | 'clock' | 'adminToken' | 'oidc'>,
   hashes: readonly string[],
 ): Promise<ReadonlyMap<string, Session>> {
   const found = await store.findSessions(hashes, clock.now());
   const digest = digestOf(adminToken);
-  // A new admin token ends the sessions of the old one. People of an identity provider may have the same name as the token.
-  const isCurrent = (session: Session): boolean => !isOfToken(session) || session.credential === digest;
+  // Local users are off with an identity provider. A new admin token ends the sessions of the old one. People of an identity provider may have the same name as the token.
+  const isCurrent = (session: Session): boolean =>
+    isOfLocalUser(session) ? oidc === undefined : !isOfToken(session) || session.credential === digest;
   return new Map(found.filter(isCurrent).map((session) => [session.hash, session]));
 }
 

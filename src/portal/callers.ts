@@ -1,4 +1,5 @@
 import type { Actor, Authorship, Session } from '../books/core/administration.ts';
+import { isOfLocalUser } from '../books/core/local-user.ts';
 import type { Grant, AccessRight } from '../books/core/rights.ts';
 import type { ServiceAccount } from '../books/core/service-account.ts';
 
@@ -20,9 +21,9 @@ export interface Caller extends CallerIdentity {
   readonly rights: readonly AccessRight[];
 }
 
-/** Whether a session began with the admin token. An admin of an identity provider is a person, who may have any name. */
-export function isOfToken({ role, logOutHint }: Session): boolean {
-  return role === 'admin' && logOutHint === undefined;
+/** Whether a session began with the admin token. Other admins are people, who may have any name. */
+export function isOfToken(session: Session): boolean {
+  return session.role === 'admin' && session.logOutHint === undefined && !isOfLocalUser(session);
 }
 
 export function identityOfSession(session: Session): CallerIdentity {
@@ -64,7 +65,7 @@ export function provenIdentity({ role, name, session }: CallerIdentity): string 
   return `${role} ${session?.credential ?? name}`;
 }
 
-/** The person of an identity provider, by its subject there; undefined for other callers. */
+/** A person, by its subject at the identity provider or as a local user; undefined for other callers. */
 export function subjectOf({ session }: CallerIdentity): string | undefined {
   return session === undefined || session.role === 'key' || isOfToken(session) ? undefined : session.credential;
 }

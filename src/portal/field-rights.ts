@@ -36,6 +36,10 @@ const fieldRights: Readonly<Partial<Record<keyof typeof accessTable, Readonly<Re
   'POST /api/v1/workspaces/:id/thresholds': { percents: 'balance:change' },
   'POST /api/v1/workspaces/:id/tag-budgets': { tag: ofTagBudget, budget: ofTagBudget, thresholds: ofTagBudget },
   'POST /api/v1/workspaces/:id/members': { address: 'members:change', role: 'members:change' },
+  'POST /api/v1/users': {
+    ...{ address: 'users:change', role: 'users:change', expires_at: 'users:change' },
+    ...{ workspace: 'users:change', workspace_role: 'users:change' },
+  },
   'PATCH /api/v1/workspaces/:id/members/:member': { role: 'members:change' },
   'POST /api/v1/workspaces/:id/keys': rightsOf(keyFields, 'keys:create'),
   'PATCH /api/v1/keys/:id': rightsOf(keyFields, 'own-keys:change'),

@@ -93,6 +93,7 @@ describe('sign-in with OpenID Connect', () => {
   it('is offered on the sign-in page', async () => {
     const { visit } = await begin();
     expect((await visit.get('/api/v1/sign-in')).json()).toMatchObject({
+      password: false,
       oidc: { name: 'Example accounts', url: '/api/v1/oidc/sign-in' },
     });
   });

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import type { LiveCatalog } from '../control/core/live-catalog.ts';
 import type { LogLevelControl } from '../core/log-level.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
+import type { Passwords } from './passwords.ts';
 import type { OidcSignIn } from './oidc.ts';
 import type { Problem } from '../control/core/problem.ts';
 import type { ProblemList } from './problem-list.ts';
@@ -53,6 +54,9 @@ export interface Portal {
   readonly events: EventHub;
   readonly feed: EventFeed;
   readonly failedSignIns: FailedSignIns;
+  /** By the addresses of local users, whoever tries. */
+  readonly failedPasswords: FailedSignIns;
+  readonly passwords: Passwords;
   readonly adminToken: string;
   /** Where clients call the models, with `/v1`. Undefined: not set. */
   readonly gatewayUrl: string | undefined;

@@ -44,6 +44,7 @@ import { serviceAccountRoutes } from './routes/service-accounts.ts';
 import { sessionRoutes } from './routes/session.ts';
 import { statementRoutes } from './routes/statements.ts';
 import { usageRoutes } from './routes/usage.ts';
+import { userRoutes } from './routes/users.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
 
 interface ServerOptions {
@@ -134,6 +135,7 @@ const apiRoutes: readonly ((app: App, portal: Portal) => void)[] = [
   alertRoutes,
   tagRoutes,
   memberRoutes,
+  userRoutes,
   serviceAccountRoutes,
   identityRoutes,
   keyRoutes,

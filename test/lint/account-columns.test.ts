@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { keyFields, tagBudgetFields, workspaceFields } from '../../src/core/account.ts';
 import { identityLimits } from '../../src/core/identity.ts';
 import { creditFields, sessionFields } from '../../src/books/core/administration.ts';
+import { localUserFields } from '../../src/books/core/local-user.ts';
 import { memberFields } from '../../src/books/core/membership.ts';
 import { serviceAccountFields } from '../../src/books/core/service-account.ts';
 import { columnsOf } from '../../src/books/databases/account-columns.ts';
@@ -29,6 +30,7 @@ const tables = {
     ...Object.keys(columnsOf(serviceAccountFields, {})),
     ...['hash', 'scopes', 'workspaces', 'revoked_at'],
   ],
+  local_users: [...Object.keys(columnsOf(localUserFields, {})), 'password', 'invitation'],
   sessions: [...Object.keys(columnsOf(sessionFields, {})), 'workspaces'],
   tag_budgets: [...Object.keys(columnsOf(tagBudgetFields, {})), 'tag'],
 };

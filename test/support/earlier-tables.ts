@@ -4,6 +4,7 @@ import type { Schema } from '../../src/books/databases/schema.ts';
 
 /** Tables in the order in which they can be dropped. */
 const tables = [
+  'local_users',
   'vector_references',
   ...['outbox', 'event_subscriptions', 'statements', 'refusals'],
   ...[

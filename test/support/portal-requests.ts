@@ -16,6 +16,9 @@ export function portalRequests({
     'GET /api/openapi.json': { url: '/api/openapi.json' },
     'GET /api/v1/sign-in': { url: `${api}/sign-in` },
     'POST /api/v1/session': { method: 'POST', url: `${api}/session`, payload: { token: adminToken } },
+    'POST /api/v1/invitation': {
+      ...{ method: 'POST', url: `${api}/invitation`, payload: { token: 'none', password: 'correct horse battery' } },
+    },
     'GET /api/v1/oidc/sign-in': { url: `${api}/oidc/sign-in` },
     'GET /api/v1/oidc/callback': { url: `${api}/oidc/callback` },
     'GET /api/v1/session': { url: `${api}/session` },
@@ -76,6 +79,9 @@ export function portalRequests({
     'GET /api/v1/top': { url: `${api}/top` },
     'GET /api/v1/audit': { url: `${api}/audit?workspace=acme` },
     'GET /api/v1/events': { url: `${api}/events`, payloadAsStream: true },
+    'GET /api/v1/users': { url: `${api}/users` },
+    'POST /api/v1/users': { method: 'POST', url: `${api}/users`, payload: { address: 'ann@example.com' } },
+    'DELETE /api/v1/users/:user': { method: 'DELETE', url: `${api}/users/user_0` },
     'POST /api/v1/playground/chat': {
       method: 'POST',
       url: `${api}/playground/chat?workspace=${workspace.id}`,

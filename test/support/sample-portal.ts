@@ -11,6 +11,7 @@ import { createEventFeed } from '../../src/portal/event-feed.ts';
 import { createEventHub } from '../../src/portal/event-hub.ts';
 import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../src/portal/oidc.ts';
+import { createPasswords } from '../../src/portal/passwords.ts';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
 import type { TrafficRow } from '../../src/telemetry/core/traffic.ts';
 import { createKeyOverrides } from '../../src/portal/override-keys.ts';
@@ -104,6 +105,8 @@ export async function samplePortal(
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),
+    failedPasswords: createFailedSignIns(clock.elapsed),
+    passwords: createPasswords(),
     ...{ clock, logLevel, internalToken: async () => internalToken(await accounts.sharedSecret()) },
   };
   const feed = createEventFeed(parts);

@@ -57,6 +57,11 @@ export function signIn(given: SignInObject): Promise<SessionObject> {
   return call<SessionObject>('/session', { method: 'POST', body: given }).then(remember);
 }
 
+/** Accepts an invitation with a password, which signs in. */
+export function acceptInvitation(token: string, password: string): Promise<SessionObject> {
+  return call<SessionObject>('/invitation', { method: 'POST', body: { token, password } }).then(remember);
+}
+
 /** Why a sign-in failed. */
 export interface FailedSignIn {
   readonly kind: 'failed';
@@ -74,18 +79,23 @@ const providerFailures: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the sign-in part of the address: `#token=…`, which `npm start` prints, or `?sign_in=…`. Removes it from the
+ * Reads the sign-in part of the address: `#token=…`, which `npm start` prints, `#invitation=…` or `?sign_in=…`. Removes it from the
  * address and from the history first. Undefined when there is none.
  */
 export async function signInFromAddress(): Promise<
-  { readonly kind: 'session'; readonly session: SessionObject } | FailedSignIn | undefined
+  | { readonly kind: 'session'; readonly session: SessionObject }
+  | { readonly kind: 'invitation'; readonly token: string }
+  | FailedSignIn
+  | undefined
 > {
-  const token = new URLSearchParams(location.hash.slice(1)).get('token');
+  const hash = new URLSearchParams(location.hash.slice(1));
+  const [token, invitation] = [hash.get('token'), hash.get('invitation')];
   const query = new URLSearchParams(location.search);
   const failure = query.get('sign_in');
-  if (token === null && failure === null) return undefined;
+  if (token === null && invitation === null && failure === null) return undefined;
   query.delete('sign_in');
   history.replaceState(null, '', location.pathname + (query.size === 0 ? '' : `?${query}`));
+  if (invitation !== null) return { kind: 'invitation', token: invitation };
   if (token === null) {
     const message = providerFailures[failure ?? ''] ?? 'The sign-in has failed.';
     return { kind: 'failed', with: 'provider', error: new Error(message) };

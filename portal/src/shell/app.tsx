@@ -40,8 +40,14 @@ const pages: Readonly<Record<string, OnDemand<object>>> = {
 // The code of the addressed page loads while the session is read.
 pages[location.pathname]?.preload();
 
+interface AppProps {
+  readonly failedSignIn: FailedSignIn | undefined;
+  /** Token of an invitation link. */
+  readonly invitation: string | undefined;
+}
+
 /** Sign in, or the pages that the role may see. */
-export function App({ failedSignIn }: { readonly failedSignIn: FailedSignIn | undefined }) {
+export function App({ failedSignIn, invitation }: AppProps) {
   const session = useSessionQuery();
   const client = useQueryClient();
   if (session.data === undefined) {
@@ -58,7 +64,8 @@ export function App({ failedSignIn }: { readonly failedSignIn: FailedSignIn | un
     );
   }
   if (session.data === null) {
-    return <SignInPage failed={failedSignIn} onSignedIn={(signedIn) => client.setQueryData(sessionKey, signedIn)} />;
+    const onSignedIn = (signedIn: SessionObject): void => void client.setQueryData(sessionKey, signedIn);
+    return <SignInPage failed={failedSignIn} invitation={invitation} onSignedIn={onSignedIn} />;
   }
   return (
     <SessionContext value={session.data}>

@@ -42,28 +42,36 @@ export async function inviteMember(
   wanted: NewMember,
   by: Authorship,
 ): Promise<MemberRecord> {
+  return queries.transaction().execute((transaction) => addMember(transaction, workspace, wanted, by));
+}
+
+/** Like `inviteMember`, within a transaction. */
+export async function addMember(
+  transaction: Transaction<Schema>,
+  workspace: string,
+  wanted: NewMember,
+  by: Authorship,
+): Promise<MemberRecord> {
   const address = memberAddress(wanted.address);
   if (address === undefined) throw refusal('address_malformed');
-  return queries.transaction().execute(async (transaction) => {
-    const { id: workspaceId, name } = await lockWorkspace(transaction, workspace);
-    const known = await transaction
-      .selectFrom('members')
-      .select(['address', 'source'])
-      .where('workspace_id', '=', workspaceId)
-      .execute();
-    if (known.some((row) => row.source === 'invitation' && row.address === address)) {
-      throw refusal('member_exists', { address, workspace: name });
-    }
-    // The list shows them all at once.
-    refuseBeyond(known.length, listBounds.maxMembers, { list: 'A workspace', entries: 'members', field: 'address' });
-    const row = {
-      ...{ id: newId('member'), workspace_id: workspaceId, address, subject: null, name: null, role: wanted.role },
-      ...{ source: 'invitation' as const, created_at: BigInt(by.now), last_sign_in_at: null },
-    };
-    await transaction.insertInto('members').values(row).execute();
-    await recordMember(transaction, { action: 'member.invite', before: undefined, after: row }, by);
-    return memberOf(row, by.actor);
-  });
+  const { id: workspaceId, name } = await lockWorkspace(transaction, workspace);
+  const known = await transaction
+    .selectFrom('members')
+    .select(['address', 'source'])
+    .where('workspace_id', '=', workspaceId)
+    .execute();
+  if (known.some((row) => row.source === 'invitation' && row.address === address)) {
+    throw refusal('member_exists', { address, workspace: name });
+  }
+  // The list shows them all at once.
+  refuseBeyond(known.length, listBounds.maxMembers, { list: 'A workspace', entries: 'members', field: 'address' });
+  const row = {
+    ...{ id: newId('member'), workspace_id: workspaceId, address, subject: null, name: null, role: wanted.role },
+    ...{ source: 'invitation' as const, created_at: BigInt(by.now), last_sign_in_at: null },
+  };
+  await transaction.insertInto('members').values(row).execute();
+  await recordMember(transaction, { action: 'member.invite', before: undefined, after: row }, by);
+  return memberOf(row, by.actor);
 }
 
 /** Changes the role of an invited member. Throws a `Refusal` like `removeMember`. */

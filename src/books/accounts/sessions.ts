@@ -5,6 +5,8 @@ import { listBounds } from '../../core/limits.ts';
 import { type RoleInWorkspace, strongest, type WorkspaceRole, workspaceRoles } from '../core/rights.ts';
 import { columnsOf, fieldsOfRow } from '../databases/account-columns.ts';
 import type { Schema } from '../databases/schema.ts';
+import { isOfLocalUser } from '../core/local-user.ts';
+import { recordUserSignIn } from './local-users.ts';
 import { invitedRoles, leaveGroups, recordSignIn, rolesByAddress } from './members.ts';
 
 /** Clocks of replicas may differ by this. A session that is dated later was begun before the clock was set back, and ends. */
@@ -12,12 +14,13 @@ const maxSkewMs = 300_000;
 
 /**
  * Begins a session, and deletes expired ones. The session of a key ends with the key's expiry at the latest. Undefined:
- * the key is not active or has expired, and no session was begun.
+ * the key is not active or has expired, or the local user was removed, and no session was begun.
  */
 export async function createSession(queries: Kysely<Schema>, wanted: NewSession): Promise<Session | undefined> {
   return queries.transaction().execute(async (transaction) => {
     const session = await limitedByKey(transaction, wanted);
     if (session === undefined) return undefined;
+    if (isOfLocalUser(session) && !(await recordUserSignIn(transaction, session))) return undefined;
     const { createdAt } = session;
     await transaction
       .deleteFrom('sessions')

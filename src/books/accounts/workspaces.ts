@@ -271,6 +271,6 @@ export function oneLine(
 }
 
 /** A new id such as `ws_9f86d081884c7d659a2f`: the prefix says what it names, 80 random bits make it unique. */
-export function newId(prefix: 'ws' | 'key' | 'credit' | 'identity' | 'member' | 'sa'): string {
+export function newId(prefix: 'ws' | 'key' | 'credit' | 'identity' | 'member' | 'sa' | 'user'): string {
   return `${prefix}_${randomBytes(10).toString('hex')}`;
 }

@@ -53,12 +53,14 @@ const ofWorkspaces = [...ofBoth, 'credit', 'labels', 'erase-name', 'tag-budget',
 const ofKeys = [...ofBoth, 'revoke', 'budget', 'update', 'rotate'] as const;
 const ofIdentities = ['create', 'update', 'suspend', 'resume', 'revoke'] as const;
 const ofMembers = ['invite', 'role', 'remove'] as const;
+const ofUsers = ['invite', 'password', 'remove'] as const;
 
 export const auditActions = [
   ...ofWorkspaces.map((action) => `workspace.${action}` as const),
   ...ofKeys.map((action) => `key.${action}` as const),
   ...ofIdentities.map((action) => `identity.${action}` as const),
   ...ofMembers.map((action) => `member.${action}` as const),
+  ...ofUsers.map((action) => `user.${action}` as const),
   ...(['service-account.create', 'service-account.revoke'] as const),
   // Recorded by earlier code, and nothing records it any more (docs/decisions/0111-sqlites-commits-are-counted-by-nobody.md).
   'ledger.accept-loss',

@@ -11,6 +11,7 @@ const roles = 'docs/how-to/portal.md#roles';
 const api = 'docs/reference/admin-api.md';
 const signIn = 'docs/how-to/portal.md#signing-in';
 const tokens = 'docs/reference/admin-api.md#service-accounts';
+const localUsers = 'portal.md#local-users';
 const identities = 'docs/how-to/identities.md#fields';
 const outage = 'docs/concepts/durability.md#database-outages';
 const copies = 'docs/operate/backup.md#sqlite';
@@ -75,6 +76,13 @@ const ofBooks = {
     'member',
   ],
   last_owner: [409, roles, '{who} is the last owner of "{workspace}". Make another member an owner first.', 'member'],
+  user_not_found: [404, localUsers, 'There is no local user "{user}".', undefined, '`weir user list` shows them all.'],
+  invitation_too_long: [400, localUsers, 'An invitation ends within 30 days, and not in the past.', 'expires_at'],
+  invitation_ended: [
+    404,
+    localUsers,
+    'This invitation link was used or replaced, or it has expired. Ask an admin for another one.',
+  ],
   service_account_not_found: [
     404,
     tokens,
@@ -198,6 +206,15 @@ const ofPortal = {
     'This is neither the admin token nor the token of a service account. An API key signs in with POST /api/v1/session.',
   ],
   sign_in_unknown: [401, signIn, 'This is neither the admin token nor a good API key.'],
+  password_wrong: [401, localUsers, 'The address or the password is wrong.'],
+  user_without_workspace: [
+    403,
+    localUsers,
+    'You are a member of no workspace. Ask an owner of one, or an admin, to invite your address.',
+  ],
+  password_malformed: [400, localUsers, 'expected a password of {min} to {max} characters', 'password'],
+  passwords_busy: [429, localUsers, 'Too many people are signing in at this moment. Try again.'],
+  local_users_off: [404, localUsers, 'People sign in with the identity provider (WEIR_OIDC_ISSUER).'],
   key_ended: [401, signIn, 'This key is not active any more, or it has expired.'],
   service_account_ended: [401, tokens, 'The service account token "{name}" {why}.'],
   token_missing: [

@@ -52,6 +52,9 @@ const rights = {
   /** Identities are above workspaces: each takes tokens, and can name any workspace. */
   'identities:read': { roles: adminsAlone, scope: undefined, isOfGateway: true },
   'identities:change': { roles: adminsAlone, scope: undefined, isOfGateway: true },
+  /** People who sign in with a password. They are above workspaces. */
+  'users:read': { roles: adminsAlone, scope: undefined, isOfGateway: true },
+  'users:change': { roles: adminsAlone, scope: undefined, isOfGateway: true },
   'members:read': { roles: people, scope: 'members:read' },
   'members:change': { roles: owners, scope: 'members:write' },
   'service-accounts:read': { roles: people, scope: 'service-accounts:read' },

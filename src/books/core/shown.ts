@@ -16,6 +16,7 @@ import { type ServiceAccount, serviceAccountFields, stateOfAccount } from './ser
 import { type AuditEntry, creditFields, type CreditRecord, type KeyRecord, type UsageLine } from './administration.ts';
 import type { Declaration } from './declared-account.ts';
 import { isoOf, shownBudget, shownValue } from './field-kinds.ts';
+import { type LocalUser, localUserFields } from './local-user.ts';
 import { memberFields, type MemberRecord } from './membership.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { VectorReferenceHead } from '../../core/vector-reference.ts';
@@ -60,6 +61,10 @@ export function shownDeclaration(declared: Declaration | undefined) {
   if (declared === undefined || declared.kind === 'Credit') return null;
   const { kind, namespace, name, isLocked } = declared;
   return { kind, namespace, name, locked: isLocked };
+}
+
+export function shownUser({ hasPassword, ...user }: LocalUser) {
+  return { ...shownFields(localUserFields, user), has_password: hasPassword };
 }
 
 export function shownCredit(credit: CreditRecord) {

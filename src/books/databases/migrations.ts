@@ -8,6 +8,7 @@ import { addFailures, addRefusals, addStatements, addTags, createLedger } from '
 import { addOutbox, addOutboxCounts } from './outbox-tables.ts';
 import type { Schema } from './schema.ts';
 import { addTeams } from './team-tables.ts';
+import { addLocalUsers } from './user-tables.ts';
 import { addVectorReferences } from './vector-tables.ts';
 
 /**
@@ -96,6 +97,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0016-tokens-a-minute': { up: addTokensPerMinute },
   '0017-outbox': { up: addOutbox },
   '0018-vector-references': { up: addVectorReferences },
+  '0019-local-users': { up: addLocalUsers },
   '0020-outbox-counts': { up: addOutboxCounts },
 };
 

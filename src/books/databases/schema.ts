@@ -12,6 +12,7 @@ import type { ColumnsOf } from './account-columns.ts';
 import type { Actor, AuditAction, creditFields, sessionFields } from '../core/administration.ts';
 import type { StoredRequest } from '../ledger/stored-request.ts';
 import type { usageSumColumns } from '../ledger/usage-rollup.ts';
+import type { LocalUserTable } from './user-tables.ts';
 
 /**
  * The tables, as the queries see them. Every integer of the accounts is a 64-bit column and is read as a bigint, money and counts
@@ -34,6 +35,7 @@ export interface Schema {
   readonly sessions: SessionTable;
   readonly members: MemberTable;
   readonly service_accounts: ServiceAccountTable;
+  readonly local_users: LocalUserTable;
   readonly reservations: ReservationTable;
   /** The table `requests`, with only its packed columns. Ids are read and compared with `sql-dialect.ts`. */
   readonly requests: StoredRequest;

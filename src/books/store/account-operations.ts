@@ -12,6 +12,7 @@ import * as credentials from '../accounts/find-credentials.ts';
 import * as identities from '../accounts/identities.ts';
 import * as identityAccounts from '../accounts/identity-accounts.ts';
 import * as keys from '../accounts/keys.ts';
+import * as localUsers from '../accounts/local-users.ts';
 import * as members from '../accounts/members.ts';
 import * as prices from '../accounts/model-prices.ts';
 import * as money from '../accounts/money-figures.ts';
@@ -110,6 +111,12 @@ export const sessions = {
   removeMember: members.removeMember,
   listMembers: members.listMembers,
   invitedRoles: members.invitedRoles,
+  inviteUser: localUsers.inviteUser,
+  acceptInvitation: localUsers.acceptInvitation,
+  findUser: localUsers.findUser,
+  listUsers: localUsers.listUsers,
+  hasUsers: localUsers.hasUsers,
+  removeUser: localUsers.removeUser,
   createServiceAccount: serviceAccounts.createServiceAccount,
   revokeServiceAccount: serviceAccounts.revokeServiceAccount,
   listServiceAccounts: serviceAccounts.listServiceAccounts,

@@ -14,6 +14,7 @@ export const signInWays = z
   .object({
     token: z.literal(true).meta({ description: 'The admin token signs in.' }),
     key: z.literal(true).meta({ description: 'An API key signs in.' }),
+    password: z.boolean().meta({ description: 'Whether local users sign in, with an address and a password.' }),
     oidc: z
       .object({
         name: z.string().meta({ description: 'Name of the provider.', example: 'Example accounts' }),
@@ -25,14 +26,18 @@ export const signInWays = z
   .meta({ id: 'SignInWays', description: 'The ways to sign in.' });
 export type SignInWaysObject = z.infer<typeof signInWays>;
 
-/** `POST /session`: either the admin token or an API key. */
+/** `POST /session`: the admin token, an API key, or the address and the password of a local user. */
 export const signIn = z
   .union(
     [
       z.strictObject({ token: z.string().min(1).max(500).meta({ description: 'The admin token.' }) }),
       z.strictObject({ key: z.string().min(1).max(500).meta({ description: 'An API key, `sk-weir-…`.' }) }),
+      z.strictObject({
+        address: z.string().min(1).max(300).meta({ description: 'E-mail address of a local user.' }),
+        password: z.string().min(1).max(1_000),
+      }),
     ],
-    'expected either token or key, a text of at most 500 characters',
+    'expected either token or key, a text of at most 500 characters, or address and password',
   )
   .meta({ id: 'SignIn', description: 'The credential to sign in with.' });
 export type SignInObject = z.infer<typeof signIn>;

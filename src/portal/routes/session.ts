@@ -1,5 +1,8 @@
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Session } from '../../books/core/administration.ts';
+import { credentialOfUser, type LocalUser } from '../../books/core/local-user.ts';
+import { memberAddress } from '../../books/core/membership.ts';
 import { messageOf } from '../../core/failure.ts';
 import { isSameSecret } from '../../core/internal-token.ts';
 import { allowsIn, accessRights, type RoleInWorkspace, seenBy } from '../../books/core/rights.ts';
@@ -18,11 +21,12 @@ const noRoles: ReadonlyMap<string, RoleInWorkspace> = new Map();
 
 /** Signing in, the current session, and signing out. */
 export function sessionRoutes(app: App, portal: Portal): void {
-  app.get('/api/v1/sign-in', described('The ways to sign in', { 200: api.signInWays }, { security: [] }), () => {
-    const { oidc } = portal;
+  app.get('/api/v1/sign-in', described('The ways to sign in', { 200: api.signInWays }, { security: [] }), async () => {
+    const { oidc, store } = portal;
     return {
       token: true as const,
       key: true as const,
+      password: oidc === undefined && (await store.hasUsers()),
       oidc: oidc === undefined ? null : { name: oidc.name, url: signInPath },
     };
   });
@@ -39,10 +43,11 @@ export function sessionRoutes(app: App, portal: Portal): void {
       ),
     },
     async (request, reply) => {
-      const person = await recognize(portal, request.body);
+      const given = request.body;
+      const person = 'password' in given ? await recognizeUser(portal, request, given) : await recognize(portal, given);
       if (person === undefined) throw failedSignIn(portal, request, refusal('sign_in_unknown'));
       const session = await beginSession(portal, { request, reply }, person);
-      return reply.code(201).send(await shown(portal, identityOfSession(session)));
+      return reply.code(201).send(await shownSession(portal, session));
     },
   );
 
@@ -77,13 +82,47 @@ async function providerLogOut({ oidc, log }: Portal, session: Session | undefine
   }
 }
 
+type Person = Pick<Session, 'role' | 'name' | 'groupRoles' | 'address' | 'keyId' | 'credential' | 'logOutHint'>;
+
+/**
+ * A session of a local user. Its roles in workspaces come from invitations of its address. Throws a `Refusal` for a member
+ * of no workspace.
+ */
+export async function sessionOfUser({ store }: Portal, user: LocalUser): Promise<Person> {
+  const { address, role } = user;
+  if (role === 'member' && (await store.invitedRoles(address)).size === 0) throw refusal('user_without_workspace');
+  return {
+    ...{ role, name: address, groupRoles: noRoles, address },
+    ...{ keyId: undefined, credential: credentialOfUser(user), logOutHint: undefined },
+  };
+}
+
+/**
+ * The local user with an address and a password. Throws a `Refusal` if there is none. Unlike a token, a password can be guessed, and
+ * checking one costs: after too many failures of a user, or from an address, none is checked.
+ */
+async function recognizeUser(
+  portal: Portal,
+  request: FastifyRequest,
+  { address, password }: Extract<api.SignInObject, { readonly password: string }>,
+): Promise<Person> {
+  const { store, passwords, failedPasswords, failedSignIns } = portal;
+  if (portal.oidc !== undefined) throw refusal('local_users_off');
+  const name = memberAddress(address) ?? '';
+  const blockedFor = failedPasswords.blockedFor(name) ?? failedSignIns.blockedFor(request.ip);
+  if (blockedFor !== undefined) throw refusal('sign_ins_blocked', {}, { retryAfterSeconds: blockedFor });
+  const found = await store.findUser(address);
+  const isRight = await passwords.isRight(password, found?.password);
+  if (isRight && found !== undefined) return sessionOfUser(portal, found.user);
+  failedPasswords.failed(name);
+  throw failedSignIn(portal, request, refusal('password_wrong'));
+}
+
 /** The person of a credential. Undefined: the credential is not valid. */
 async function recognize(
   { adminToken, store, clock }: Portal,
-  given: api.SignInObject,
-): Promise<
-  Pick<Session, 'role' | 'name' | 'groupRoles' | 'address' | 'keyId' | 'credential' | 'logOutHint'> | undefined
-> {
+  given: Exclude<api.SignInObject, { readonly password: string }>,
+): Promise<Person | undefined> {
   const noPerson = {
     groupRoles: noRoles,
     address: undefined,
@@ -101,6 +140,9 @@ async function recognize(
   if (key.status !== 'active' || (key.expiresAt ?? Infinity) <= now) return undefined;
   return { ...noPerson, role: 'key', name: key.id, groupRoles: new Map([[workspace.id, 'key']]), keyId: key.id };
 }
+
+export const shownSession = (portal: Portal, session: Session): Promise<api.SessionObject> =>
+  shown(portal, identityOfSession(session));
 
 async function shown(
   { store, gatewayUrl, hasIdentities }: Portal,

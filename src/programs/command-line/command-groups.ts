@@ -69,6 +69,11 @@ export const commandGroups: readonly CommandGroup[] = [
     load: { kind: 'commands', register: async () => (await import('../commands/identity.ts')).identityCommand },
   },
   {
+    name: 'user',
+    summary: 'invite people who sign in to the portal with a password',
+    load: { kind: 'commands', register: async () => (await import('../commands/user.ts')).userCommand },
+  },
+  {
     name: 'service-account',
     summary: 'make tokens of scripts for the admin API, revoke them',
     load: {

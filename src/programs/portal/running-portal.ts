@@ -12,6 +12,7 @@ import { createEventHub } from '../../portal/event-hub.ts';
 import { pricesIn } from '../../portal/catalog-view.ts';
 import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../portal/oidc.ts';
+import { createPasswords } from '../../portal/passwords.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createOwnProblems, createProblemList } from '../../portal/problem-list.ts';
@@ -112,6 +113,8 @@ export async function startPortal(
     internalToken: token,
     forgetReports: shared.forget,
     failedSignIns: createFailedSignIns(systemClock.elapsed),
+    failedPasswords: createFailedSignIns(systemClock.elapsed),
+    passwords: createPasswords(),
     hasIdentities: settings.WEIR_IDENTITIES === 'on',
     gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),
   };

@@ -23,13 +23,15 @@ export interface OpenOptions {
   readonly width?: 1280 | 390;
   /** Status codes of answers that the test provokes: the browser writes a line for each. */
   readonly expected?: readonly number[];
+  /** Address of a portal of the test's own. Default: the shared one. */
+  readonly portal?: string;
 }
 
 /** Opens a tab of its own: no cookie, no storage. English, in a time zone apart from UTC. */
 export async function openTab(browser: Browser, options: OpenOptions = {}): Promise<WatchedPage> {
-  const { scheme = 'light', width = 1280, expected = [] } = options;
+  const { scheme = 'light', width = 1280, expected = [], portal = inject('gateway').portal } = options;
   const settings: BrowserContextOptions = {
-    ...{ baseURL: inject('gateway').portal, colorScheme: scheme, locale: 'en-GB', timezoneId: 'Europe/Berlin' },
+    ...{ baseURL: portal, colorScheme: scheme, locale: 'en-GB', timezoneId: 'Europe/Berlin' },
     ...{ viewport: { width, height: width === 390 ? 844 : 800 }, acceptDownloads: true },
   };
   const context = await browser.newContext(settings);
@@ -47,7 +49,7 @@ export async function openTab(browser: Browser, options: OpenOptions = {}): Prom
     page,
     expectQuiet: () => {
       expect(said).toEqual([]);
-      expect([...asked].filter((origin) => origin !== 'null')).toEqual([inject('gateway').portal]);
+      expect([...asked].filter((origin) => origin !== 'null')).toEqual([portal]);
     },
   };
 }
