@@ -43,7 +43,7 @@ test('figures of an older selection are marked as busy while the new ones load',
   expect(container.firstElementChild).toHaveAttribute('aria-busy', 'false');
 });
 
-test.each(['figures', 'table', 'charts', undefined] as const)('waiting has the shape of %s', (shape) => {
+test.each(['figures', 'columns', undefined] as const)('waiting has the shape of %s', (shape) => {
   const query = { data: undefined, isError: false } as Parameters<typeof Loaded<number>>[0]['query'];
   render(
     <Loaded query={query} shape={shape} lines={5}>
@@ -51,6 +51,6 @@ test.each(['figures', 'table', 'charts', undefined] as const)('waiting has the s
     </Loaded>,
   );
   const placeholder = screen.getByRole('status', { name: 'Loading' });
-  expect(placeholder.dataset['shape']).toBe(shape);
+  expect(placeholder.className.trim()).toBe(['waiting', shape].join(' ').trim());
   expect(placeholder.children).toHaveLength(5);
 });

@@ -113,7 +113,7 @@ export function AuditPage() {
           onChange={(value) => change({ by: value })}
         />
       </Filters>
-      <Loaded query={entries} shape="table" lines={12}>
+      <Loaded query={entries} lines={12}>
         {(list) =>
           list.length === 0 ? (
             <Empty title={isNarrowed ? 'No such changes' : 'No changes yet'} />

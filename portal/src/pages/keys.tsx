@@ -86,7 +86,7 @@ export function KeysPage() {
           <p>Keys belong to a workspace, which pays for their requests. Create one first.</p>
         </Empty>
       ) : (
-        <Loaded query={keys} shape="table" lines={12}>
+        <Loaded query={keys} lines={12}>
           {(list) =>
             list.length === 0 ? (
               <Empty title={search === undefined ? 'No keys yet' : 'No key found'}>

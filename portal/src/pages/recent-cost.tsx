@@ -14,12 +14,12 @@ export function RecentCost({ filter, now }: { readonly filter: UsageFilter; read
   const totals = useUsage(filter, ['hour']);
   const grouped = useUsage(filter, ['hour', 'model'], mostInChart);
   return (
-    <Loaded query={totals} shape="charts" lines={4}>
+    <Loaded query={totals} shape="columns" lines={4}>
       {(sums) =>
         sums.lines.length < fewestHours ? (
           <LittleUsage lines={sums.lines} />
         ) : (
-          <Loaded query={grouped} shape="charts" lines={4}>
+          <Loaded query={grouped} shape="columns" lines={4}>
             {(groups) => <UsageCharts totals={sums} grouped={groups} now={now} />}
           </Loaded>
         )

@@ -7,7 +7,7 @@ import { call, withQuery } from '../data/api.ts';
 import { useSession } from '../data/session.ts';
 import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, orUnknown } from '../format/format.ts';
 import { Copy } from '../parts/copy.tsx';
-import { type Fact, Facts } from '../parts/page.tsx';
+import type { Fact } from '../parts/page.tsx';
 import { type Place, Sheet } from '../parts/sheet.tsx';
 import { Loaded, Notice } from '../parts/states.tsx';
 import { outcomes } from './outcomes.ts';
@@ -144,47 +144,26 @@ function Bill({ of, story }: { readonly of: Parts['request']; readonly story: Pa
 
 /** What the request was about, and its ids. */
 function About({ of, request, story }: Parts & { readonly of: RequestObject | RequestStoryObject }) {
-  const key = of.key;
-  const seesKeys = useSession().role !== 'key';
-  const facts: readonly (Fact | false)[] = [
+  const refused = story?.refused_in_minute ?? null;
+  const ids = { 'request id': of.id, 'x-request-id': of.correlation_id, 'key id': of.key };
+  const rows: readonly Fact[] = [
     { name: 'Started', value: formatPreciseMoment(of.started_at) },
     { name: 'Model', value: of.model ?? 'none of the catalog' },
-    request !== null && request.route !== null && { name: 'Delivered by', value: request.route },
+    { name: 'Delivered by', value: request?.route },
     { name: 'Surface', value: of.stream === null ? of.surface : `${of.surface}, ${of.stream ? 'streamed' : 'whole'}` },
-    request !== null && { name: 'Workspace', value: request.workspace },
-    key === null && { name: 'Key', value: 'no valid key' },
-    request !== null && {
-      name: 'Key',
-      value: seesKeys ? (
-        <Link href={withQuery('/keys', { workspace: request.workspace, search: request.key })}>
-          {request.key_name ?? 'without a name'}
-        </Link>
-      ) : (
-        (request.key_name ?? 'without a name')
-      ),
-    },
-    (story?.failure ?? null) !== null && { name: 'Code', value: <code>{story?.failure?.code}</code> },
-    (story?.refused_in_minute ?? null) !== null && {
-      name: 'Refused like it in that minute',
-      value: formatCount(story?.refused_in_minute ?? 0),
-    },
+    { name: 'Workspace', value: request?.workspace },
+    { name: 'Key', value: of.key === null ? 'no valid key' : request && <KeyLink of={request} /> },
+    { name: 'Code', value: story?.failure && <code>{story.failure.code}</code> },
+    { name: 'Refused like it in that minute', value: refused !== null && formatCount(refused) },
+    ...Object.entries(ids).map(([name, id]) => ({ name, value: id && <Id text={id} label={name} /> })),
   ];
-  const ids: readonly (readonly [string, string | null])[] = [
-    ['request id', of.id],
-    ['x-request-id', of.correlation_id],
-    ['key id', key],
-  ];
-  return (
-    <>
-      <section aria-label="Request">
-        <Facts facts={facts.filter((fact) => fact !== false)} />
-      </section>
-      <Rows
-        title="Ids"
-        rows={ids.flatMap(([label, id]) => (id ? [{ name: label, value: <Id text={id} label={label} /> }] : []))}
-      />
-    </>
-  );
+  return <Rows title="Request" rows={rows.filter(({ value }) => Boolean(value))} />;
+}
+
+function KeyLink({ of }: { readonly of: NonNullable<Parts['request']> }) {
+  const name = of.key_name ?? 'without a name';
+  if (useSession().role === 'key') return name;
+  return <Link href={withQuery('/keys', { workspace: of.workspace, search: of.key })}>{name}</Link>;
 }
 
 /** An id in one line, with a button that copies it. */

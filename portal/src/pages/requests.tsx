@@ -65,7 +65,7 @@ export function RequestsPage() {
       }
     >
       <RequestFilters />
-      <Loaded query={list} shape="table" lines={12}>
+      <Loaded query={list} lines={12}>
         {() =>
           rows.length === 0 ? (
             <Empty title="No requests">

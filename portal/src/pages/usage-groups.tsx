@@ -44,17 +44,6 @@ function count(title: string, of: (line: UsageLineObject) => number): Column<Usa
   return { title, end: true, cell: (line) => formatCount(of(line)), sortBy: of };
 }
 
-/** A month and the one before it, as far as both have passed. */
-interface Months {
-  readonly name: string;
-  readonly total: UsageLineObject;
-  readonly totalBefore: UsageLineObject | undefined;
-  /** The groups of the month before. */
-  readonly before: Usage;
-  /** Title of their column. */
-  readonly beforeTitle: string;
-}
-
 interface MonthsOptions {
   readonly filter: UsageFilter;
   /** The filter of the groups. */
@@ -64,7 +53,7 @@ interface MonthsOptions {
 }
 
 /** The comparison of a month, group by group. Undefined: the time is no month, or something is still loading. */
-export function useMonths({ filter, byGroup, by, time }: MonthsOptions): Months | undefined {
+export function useMonths({ filter, byGroup, by, time }: MonthsOptions) {
   const { to, month, before } = time;
   const isMonth = month !== undefined;
   const groups = useUsage({ ...byGroup, ...before, ...(!isMonth && { workspace: null }) }, [by], mostBefore);
@@ -76,6 +65,8 @@ export function useMonths({ filter, byGroup, by, time }: MonthsOptions): Months 
     beforeTitle: to === undefined ? 'Same days before' : 'Month before',
   };
 }
+
+type Months = NonNullable<ReturnType<typeof useMonths>>;
 
 /** What each line is of its month, and what it was in the one before. */
 function comparisons(months: Months, by: Grouping): readonly Column<UsageLineObject>[] {

@@ -47,11 +47,7 @@ export function UsagePage() {
   const grouped = useUsage(byGroup, [period, by], mostInChart);
   const groups = useUsage(byGroup, [by], mostInTable);
   const months = useMonths({ filter, byGroup, by, time });
-  const table = (
-    <Loaded query={groups} shape="table">
-      {(usage) => <UsageGroups usage={usage} months={months} />}
-    </Loaded>
-  );
+  const table = <Loaded query={groups}>{(usage) => <UsageGroups usage={usage} months={months} />}</Loaded>;
   return (
     <Page
       title="Usage"
@@ -67,7 +63,7 @@ export function UsagePage() {
       }
     >
       <UsageFilters range={range} time={time} by={by} tag={tag} tagNames={tagNames} />
-      <Loaded query={totals} shape={month === undefined ? 'figures' : 'table'} lines={5}>
+      <Loaded query={totals} shape={month === undefined ? 'figures' : undefined} lines={5}>
         {(sums) =>
           sums.lines.length === 0 ? (
             <Empty title="No usage in this time">
@@ -77,7 +73,7 @@ export function UsagePage() {
             <>
               {month !== undefined && table}
               <UsageTotals filter={filter} time={time} />
-              <Loaded query={grouped} shape="charts" lines={4}>
+              <Loaded query={grouped} shape="columns" lines={4}>
                 {(some) => <UsageCharts totals={sums} grouped={some} now={now} />}
               </Loaded>
               {month === undefined && table}

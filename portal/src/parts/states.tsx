@@ -5,14 +5,14 @@ import { Button } from './button.tsx';
 
 interface WaitingProps {
   readonly lines?: number;
-  /** What comes: text by default. */
-  readonly shape?: 'figures' | 'table' | 'charts' | undefined;
+  /** The class of what comes; undefined: lines, as of a table. */
+  readonly shape?: 'figures' | 'columns' | undefined;
 }
 
 /** Placeholders while data loads, in the shape of what comes, so that the page does not jump. */
 export function Waiting({ lines = 6, shape }: WaitingProps) {
   return (
-    <div className="waiting" data-shape={shape} role="status" aria-label="Loading">
+    <div className={`waiting ${shape ?? ''}`} role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, line) => (
         <span key={line} />
       ))}
