@@ -9,7 +9,7 @@ interface Field {
   readonly anyOf?: readonly Field[];
   readonly oneOf?: readonly Field[];
   readonly enum?: readonly unknown[];
-  readonly const?: unknown;
+  readonly const?: string | number | boolean;
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;
   readonly maximum?: number;

@@ -88,5 +88,9 @@ it('a release has one version, and the changelog describes it', () => {
   const { version } = versioned.parse(JSON.parse(read('package.json')));
   const chart = versioned.extend({ appVersion: z.string() }).parse(parse(read('charts/weir/Chart.yaml')));
   expect(chart).toEqual({ version, appVersion: version });
+  expect(read('README.md')).toContain(`\nVersion ${version}, `);
+  for (const folder of ['portal', 'docs']) {
+    expect(versioned.parse(JSON.parse(read(`${folder}/package.json`)))).toEqual({ version });
+  }
   expect(/^## (\S+), /m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
 });

@@ -32,6 +32,18 @@ export interface TestService {
 
 /** Makes a Service with the port 80, named `http`. */
 export async function makeService(connection: KubeConnection, namespace: string, name: string): Promise<TestService> {
+  const answer = await kubeRequest(connection, 'POST', `/api/v1/namespaces/${namespace}/services`, {
+    body: {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name } },
+      spec: { ports: [{ name: 'http', port: 80, targetPort: 'web' }] },
+    },
+  });
+  if (answer.status >= 300) throw new Error(`POST ${name}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return serviceOf(connection, namespace, name);
+}
+
+/** A Service that exists, with a port named `http`. */
+export function serviceOf(connection: KubeConnection, namespace: string, name: string): TestService {
   const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
   async function ask(method: string, path: string, body?: object): Promise<void> {
     const answer = await kubeRequest(connection, method, path, {
@@ -40,10 +52,6 @@ export async function makeService(connection: KubeConnection, namespace: string,
     });
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   }
-  await ask('POST', `/api/v1/namespaces/${namespace}/services`, {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name } },
-    spec: { ports: [{ name: 'http', port: 80, targetPort: 'web' }] },
-  });
   return {
     pod: (pod, { port, address = podAddress ?? '' }, state) =>
       ask('PATCH', `${slices}/${name}-${pod}?fieldManager=test&force=true`, {

@@ -17,7 +17,7 @@ import { type ShellCommand, shellCommands } from './shell-commands.ts';
 /** Programs of others: their words are theirs. */
 const foreign = new Set([
   ...['aider', 'claude', 'cline', 'codex', 'mini', 'qwen', 'openapi-typescript'],
-  ...['createdb', 'docker', 'envoy', 'kind', 'node', 'openssl', 'pg_dump', 'pg_restore'],
+  ...['createdb', 'docker', 'envoy', 'kind', 'node', 'openssl', 'pg_dump', 'pg_restore', 'sh'],
 ]);
 /** Variables that begin like a setting and are none: a client's own, those of scripts, and one that Kubernetes sets. */
 const noSettings = new Set(['WEIR_KEY', 'WEIR_PORTAL', 'WEIR_PORT', 'WEIR_SERVICE_HOST']);
