@@ -289,6 +289,23 @@ describe('the portal', () => {
   });
 });
 
+describe('helm rollback', () => {
+  const levelOf = async (): Promise<string> => {
+    const { body } = await get(`/apis/apps/v1/namespaces/${namespace}/statefulsets/weir`);
+    return /"WEIR_LOG_LEVEL","value":"(\w+)"/.exec(JSON.stringify(body))?.[1] ?? '';
+  };
+
+  test('brings back the settings of the release before, and keeps every object', async () => {
+    await run('upgrade', 'weir', chart, '--set', 'demo.enabled=true');
+    const before = await levelOf();
+    await run('upgrade', 'weir', chart, '--set', 'demo.enabled=true', '--set', 'settings.logLevel=debug');
+    expect([before, await levelOf()]).toEqual(['info', 'debug']);
+    await run('rollback', 'weir');
+    expect(await levelOf()).toBe('info');
+    expect(await get(`${ours('models')}/weir-demo-engine`)).toMatchObject({ status: 200 });
+  });
+});
+
 describe('helm uninstall', () => {
   test('takes what it brought, and leaves the kinds and their objects', async () => {
     await run('uninstall', 'weir');

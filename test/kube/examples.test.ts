@@ -23,7 +23,14 @@ const blocksOf = (page: string): readonly string[] =>
     .filter((block) => /^apiVersion: weir\.dev\//m.test(block));
 
 const shown = [
-  ...['examples/manifests', 'examples/kubernetes', 'examples/vllm', 'examples/autoscaling', 'examples/search/manifests', 'examples/tutorial']
+  ...[
+    'examples/manifests',
+    'examples/kubernetes',
+    'examples/vllm',
+    'examples/autoscaling',
+    'examples/search/manifests',
+    'examples/tutorial',
+  ]
     .flatMap((folder) => filesIn(folder, '.yaml'))
     .map((path) => ({ where: path, text: readFileSync(join(root, path), 'utf8') })),
   ...['README.md', ...filesIn('docs', '.md')].flatMap((page) =>

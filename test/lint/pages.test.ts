@@ -220,6 +220,17 @@ it('conditions, reasons and events on pages are those of the source', () => {
   expect(names.filter((name) => !isThere(name))).toEqual([]);
 });
 
+it('a page below docs has at most 300 lines, unless it is generated', () => {
+  const long = pages.filter((path) => path.startsWith('docs/') && readPage(path).split('\n').length - 1 > 300);
+  expect(long).toEqual([]);
+});
+
+it('the changelog has at most 60 lines for a version', () => {
+  const versions = read('CHANGELOG.md').split(/^(?=## )/m).slice(1);
+  expect(versions.length).toBeGreaterThan(0);
+  expect(versions.filter((text) => text.trim().split('\n').length > 60)).toEqual([]);
+});
+
 it('pages speak of what there is, and not of plans', () => {
   const plans = /\b(?:(?:no|not|is|are),? planned|TODO|not (?:yet )?implemented|coming soon|in a later version)\b/i;
   expect('| no, planned |').toMatch(plans);
