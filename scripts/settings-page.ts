@@ -29,7 +29,7 @@ export function settingsPage(): string {
 # Settings
 
 Settings are environment variables. An unknown or invalid setting stops the program at its start, and the message names
-it. \`--help\` of each program prints the same list. \`weir start\` takes the settings of the service, Envoy and the
+it. \`--help\` of each program prints the same list. \`weir start\` reads the settings for service, Envoy and
 portal ([which flag is which setting](../how-to/install.md#settings)).
 
 ## The service

@@ -116,14 +116,14 @@ const statuses = [...new Set(Object.values(failures).map(({ status }) => status)
 const plainStatuses: ReadonlySet<number> = new Set([429, 503]);
 
 const reasons: Readonly<Record<number, string>> = {
-  400: 'The request is refused.',
+  400: 'Weir refuses the request.',
   401: 'The key is missing, unknown, expired or revoked.',
   402: 'The balance or a budget is used up.',
   403: 'The key or its workspace is suspended.',
   404: 'There is nothing at this path.',
   413: 'The body is too large.',
-  415: 'The body encoding is not supported.',
-  429: 'A limit; `Retry-After` says for how long.',
+  415: 'The body’s encoding encoding is not supported.',
+  429: 'A limit; `Retry-After` contains the time to wait.',
   502: 'All attempts on engines have failed.',
   503: 'No engine is available, or the service is overloaded.',
 };

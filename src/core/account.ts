@@ -35,7 +35,7 @@ const notEnforced = {
   option: 'limits that only count, with commas',
 } as const;
 const notEnforcedAbout =
-  'Limits that only count, and mark the requests that they would refuse. Default: all are enforced.';
+  'Dry-run limits: they count, and mark the requests that they would refuse. Default: Weir enforces all limits.';
 
 /** The fields of a workspace that people set. A new one goes to the end. */
 export const workspaceFields = {
@@ -73,7 +73,7 @@ export const workspaceFields = {
     option: 'how far the balance may go below zero (post-paid)',
     declared: {
       about:
-        'Post-paid: how far its balance may go below zero, a decimal in USD in quotes. Default "0": requests need a balance above zero.',
+        'Post-paid: maximum amount below zero of its balance, a decimal in USD in quotes. Default "0": requests need a balance above zero.',
       example: '500',
     },
   },
@@ -188,7 +188,7 @@ export const keyFields = {
     name: 'expires_at',
     kind: 'moment',
     optional: true,
-    declared: { about: 'Requests from this moment on get 401. Default: never.', example: '2027-06-30T00:00:00Z' },
+    declared: { about: 'Expiry: later requests get 401. Default: never.', example: '2027-06-30T00:00:00Z' },
     action: 'key.update',
   },
   /** Absent: every model. */
@@ -198,7 +198,7 @@ export const keyFields = {
     optional: true,
     shown: 'Models that it may call; null: every model.',
     declared: {
-      about: `All that the key can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
+      about: `Models that the key can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
       example: ['qwen/*'],
     },
     action: 'key.update',

@@ -19,7 +19,7 @@ import { givenMoment, givenUsd, moment, positiveCount, usd } from './values.ts';
 // The fields of accounts in the objects of the admin API, derived from their tables.
 
 const period = z.enum(budgetPeriods).meta({
-  description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
+  description: 'Reset of the budget, in UTC: each day, each Monday, each first of the month, or never.',
 });
 export const keyBudget = z.object({ limit: usd, period });
 export const givenBudget = z.strictObject({ limit: givenUsd, period });

@@ -7,11 +7,11 @@ const { setting } = form;
 export const receiverSettings = {
   WEIR_WEBHOOK_URL: setting(
     form.httpUrl('an address such as https://hooks.example.com/weir').optional(),
-    'Receiver of webhooks about thresholds that budgets and balances reach; default: none.',
+    'Receiver of webhooks about reached thresholds of budgets and balances; default: none.',
   ),
   WEIR_WEBHOOK_SECRET_FILE: setting(
     form.text.optional(),
-    'Secret that signs webhooks, whsec_ and 24 to 64 bytes in base64, read at each of them; several lines all sign. Needed with WEIR_WEBHOOK_URL.',
+    'Secret that signs webhooks, whsec_ and 24 to 64 bytes in base64, read at each webhook; with several lines, each one signs. Needed with WEIR_WEBHOOK_URL.',
   ),
   WEIR_EVENTS_URL: setting(
     form.httpUrl('an address such as https://billing.example.com/weir').optional(),
@@ -23,10 +23,10 @@ export const receiverSettings = {
   ),
   WEIR_EVENTS_TYPES: setting(
     form.eventKinds,
-    `Types of the events that are sent, with commas between them; default: all, ${Object.values(eventTypes).join(', ')}.`,
+    `Event types to send, separated by commas; default: all, ${Object.values(eventTypes).join(', ')}.`,
   ),
   WEIR_EVENTS_MAX_WAITING: setting(
     form.wholeNumber(1_000, 100_000_000).default(5_000_000),
-    'Events that may wait in the database for their receiver, about 40 bytes each; beyond it the oldest ones are dropped, and `weir events replay` sends them again.',
+    'Maximum number of events that wait in the database for their receiver, about 40 bytes each; beyond it Weir drops the oldest ones, and `weir events replay` sends them again.',
   ),
 };

@@ -10,7 +10,7 @@ const { setting } = form;
 /** Read by the service and by its Envoy, which must agree. */
 const responses = setting(
   form.choice(['off', 'stateless']).default('off'),
-  'Third surface, POST /v1/responses, which stores nothing: stateless turns it on; off: the path is answered like any unknown one.',
+  'Third surface, POST /v1/responses, which stores nothing: stateless turns it on; off: Weir answers this path like any unknown path.',
 );
 
 const furtherPaths = setting(
@@ -25,7 +25,7 @@ const furtherPaths = setting(
 export const settingsSchema = z.object({
   WEIR_DATA: setting(
     form.text.default('.weir'),
-    'Folder of the database, unless a URL names another, and of the journal, which must outlive the process.',
+    'Folder of the database, unless a URL names another, and of the journal; it must be persistent.',
   ),
   WEIR_RUN: setting(form.text.default('.weir/run'), 'Folder of the sockets that Envoy and the service share.'),
   WEIR_MANIFESTS: setting(form.text.default('manifests'), 'Folder of Backend, Model and Secret objects.'),
@@ -43,7 +43,7 @@ export const settingsSchema = z.object({
   ),
   WEIR_VALKEY_URL: setting(
     form.valkeyAddress.optional(),
-    'Valkey or Redis in which replicas share rate, concurrency, blocked addresses and their knowledge of endpoints: one server, or several URLs of a cluster with commas between them; default: memory.',
+    'Valkey or Redis in which replicas share rate, concurrency, blocked addresses and endpoint reports: one server, or several URLs of a cluster, separated by commas; default: memory.',
   ),
   WEIR_REPLICAS: setting(
     form.wholeNumber(1, 10_000).default(1),
@@ -51,7 +51,7 @@ export const settingsSchema = z.object({
   ),
   WEIR_KUBERNETES_NAMESPACE: setting(
     form.namespaceName.optional(),
-    'Namespace of the Backends and Models; set: the catalog comes from Kubernetes, in a pod by its service account, else by KUBECONFIG.',
+    'Namespace of the Backends and Models; if set, Weir reads the catalog from Kubernetes, in a pod with its service account, otherwise with KUBECONFIG.',
   ),
   WEIR_ACCOUNT_NAMESPACES: setting(
     form.accountNamespaces.optional(),
@@ -59,17 +59,17 @@ export const settingsSchema = z.object({
   ),
   WEIR_POD_NAME: setting(
     form.podName.optional(),
-    'Name of this replica among those of the namespace; default: the host name.',
+    'Unique name of this replica in the namespace; default: the host name.',
   ),
   WEIR_OPS_HOST: setting(
     form.ipAddress.default('127.0.0.1'),
-    'Address that the ops port is on; 0.0.0.0 lets probes and scrapers of other hosts reach it.',
+    'Listen address of the ops port; 0.0.0.0 admits probes and scrapers from other hosts.',
   ),
   WEIR_OPS_PORT: setting(form.port.default(9090), 'Port of /metrics, /livez and /readyz; 0 takes a free one.'),
   WEIR_ABUSE_CONTACT: setting(z.string().min(3).default('abuse@example.com'), 'Address named to suspended callers.'),
   WEIR_IDLE_SECONDS: setting(
     form.wholeNumber(1, 86_400).default(120),
-    'Longest silence of an engine, seconds, before its attempt is given up; 10 times as long for an answer that does not stream. Comments do not count as payload.',
+    'Maximum silence of an engine, seconds, before Weir aborts its attempt; 10 times as long for an answer that does not stream. Comments do not count as payload.',
   ),
   WEIR_KEEP_ALIVE_SECONDS: setting(
     form.wholeNumber(1, 3600).default(15),
@@ -77,15 +77,15 @@ export const settingsSchema = z.object({
   ),
   WEIR_DRAIN_SECONDS: setting(
     form.wholeNumber(0, 3600).default(30),
-    'Time that open requests get to end when stopping.',
+    'Time for open requests to finish during shutdown, seconds.',
   ),
   WEIR_IMAGE_HOSTS: setting(
     form.imageHosts.default('any'),
-    'Hosts from which engines may fetch the images of a prompt: none, or a list such as images.example.com,*.example.org,10.0.0.5:8080; images sent as data: always go.',
+    'Hosts from which engines may fetch the images of a prompt: none, or a list such as images.example.com,*.example.org,10.0.0.5:8080; images sent as data: are always allowed.',
   ),
   WEIR_WEB_SEARCH: setting(
     form.searchProvider.optional(),
-    `Provider of web search: ${searchForms}, with the URL of an instance or the file of an API key; default: none, and web search is refused.`,
+    `Provider of web search: ${searchForms}, with an instance’s URL or an API key file; default: none, and Weir refuses web search.`,
   ),
   WEIR_WEB_SEARCH_PRICE: setting(
     form.searchPrice.default(0n),
@@ -112,11 +112,11 @@ export const settingsSchema = z.object({
   ...receiverSettings,
   WEIR_LOG_LEVEL: setting(
     logLevelSchema.default('info'),
-    'Least level that is logged; `weir log-level` changes it while the program runs.',
+    'Lowest logged level; `weir log-level` changes it while the program runs.',
   ),
   WEIR_LOG_FORMAT: setting(
     form.choice(['json', 'text']).optional(),
-    'Form of the log: json, or text for readers; default: text in a terminal, with colours unless NO_COLOR is set, and json elsewhere.',
+    'Log format: json or text; default: text in a terminal, with colours unless NO_COLOR is set, and json elsewhere.',
   ),
 });
 
@@ -126,28 +126,28 @@ export type Settings = z.infer<typeof settingsSchema>;
 export const envoySettingsSchema = z.object({
   WEIR_EDGE_HOST: setting(
     form.ipAddress.optional(),
-    'Address that Envoy listens on for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
+    'Envoy’s listen address for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
   ),
   WEIR_RESPONSES: responses,
   WEIR_FURTHER_PATHS: furtherPaths,
-  WEIR_TRUSTED_HOPS: setting(form.wholeNumber(0, 99).default(0), 'Proxies in front of Envoy that are believed.'),
+  WEIR_TRUSTED_HOPS: setting(form.wholeNumber(0, 99).default(0), 'Number of trusted proxies in front of Envoy.'),
   WEIR_TRUSTED_IDENTITY_HEADER: setting(
     form.headerName.optional(),
     'Header in which a trusted proxy forwards the claims of a token that it has verified, JSON in base64url; it needs WEIR_TRUSTED_HOPS above 0, and the proxy must remove it from callers’ requests.',
   ),
   WEIR_CONNECTIONS_PER_ADDRESS: setting(
     form.wholeNumber(0, 1_000_000).optional(),
-    'Connections that an address, or a /64 of IPv6, may have open at Envoy; further ones are closed. 0: any number, as behind trusted proxies; default: 2500, at most a third of all.',
+    'Maximum number of open connections of an address, or a /64 of IPv6, at Envoy; it closes further ones. 0: no limit, as behind trusted proxies; default: 2500, at most a third of all.',
   ),
   WEIR_UNAUTHENTICATED_IDLE_SECONDS: setting(
     form.wholeNumber(0, 620).default(15),
-    'Time without a request, seconds, after which Envoy closes a connection of which no request was authenticated yet; 0: 620 s as for all others, as behind trusted proxies.',
+    'Idle timeout, seconds, of a connection without an authenticated request; 0: 620 s as for all others, as behind trusted proxies.',
   ),
   WEIR_ENVOY_OPS_PORT: setting(
     form.port.optional(),
     'Port on 127.0.0.1 where Prometheus scrapes the metrics of `weir start`’s Envoy; default: none.',
   ),
-  WEIR_TLS_CERTIFICATE_FILE: setting(z.string().optional(), 'PEM file; the edge then speaks TLS only.'),
+  WEIR_TLS_CERTIFICATE_FILE: setting(z.string().optional(), 'PEM file; the edge then accepts only TLS.'),
   WEIR_TLS_KEY_FILE: setting(z.string().optional(), 'PEM file of its key.'),
 });
 
@@ -164,11 +164,11 @@ export const portalSettingsSchema = z.object({
   WEIR_DATABASE_URL,
   WEIR_ADMIN_HOST: setting(
     form.ipAddress.default('127.0.0.1'),
-    'Address of the portal and its admin API; beyond the loopback put a proxy with TLS in front of it.',
+    'Address of the portal and its admin API; beyond the loopback, put a TLS proxy in front of it.',
   ),
   WEIR_ADMIN_PORT: setting(
     form.port.default(9091),
-    'Port of the portal and its admin API; 0, or a port that another program has, takes a free one.',
+    'Port of the portal and its admin API; 0, or a port in use, takes a free one.',
   ),
   WEIR_ADMIN_TOKEN_FILE: setting(
     form.text.optional(),
@@ -176,11 +176,11 @@ export const portalSettingsSchema = z.object({
   ),
   WEIR_ADMIN_TRUSTED_HOPS: setting(
     form.wholeNumber(0, 100).default(0),
-    'Proxies in front of the portal that are believed about the address of callers and about TLS.',
+    'Number of trusted proxies in front of the portal, for callers’ addresses and TLS.',
   ),
   WEIR_SERVICES: setting(
     form.serviceUrls.default([new URL('http://127.0.0.1:9090')]),
-    'Ops ports of the services, with commas: they report the live state. A host name with several addresses means all of them.',
+    'Ops ports of the services, separated by commas: they report the live state. A host name with several addresses means all of them.',
   ),
   WEIR_ACCOUNT_METRICS: setting(
     form.wholeNumber(0, 1_000).default(200),
@@ -188,7 +188,7 @@ export const portalSettingsSchema = z.object({
   ),
   WEIR_PUBLIC_URL: setting(
     form.httpUrl('an address such as https://models.example.com/v1').optional(),
-    'Where clients call the models, with /v1: for the playground and the examples; default: no playground.',
+    'Base URL of the models for clients, with /v1: for the playground and the examples; default: no playground.',
   ),
   WEIR_IDENTITIES: setting(
     WEIR_IDENTITIES,
@@ -196,7 +196,7 @@ export const portalSettingsSchema = z.object({
   ),
   WEIR_OIDC_ISSUER: setting(
     form.httpUrl('the address of an OpenID provider, such as https://accounts.example.com').optional(),
-    'OpenID provider that people sign in with; needs WEIR_OIDC_CLIENT_ID and WEIR_ADMIN_URL.',
+    'OpenID provider for sign-in; needs WEIR_OIDC_CLIENT_ID and WEIR_ADMIN_URL.',
   ),
   WEIR_OIDC_NAME: setting(form.text.max(50).optional(), 'Its name on the sign-in page; default: its host name.'),
   WEIR_OIDC_CLIENT_ID: setting(form.text.optional(), 'The portal’s client ID at the provider.'),
@@ -206,11 +206,11 @@ export const portalSettingsSchema = z.object({
   ),
   WEIR_OIDC_SCOPES: setting(
     form.oidcScopes.default('openid profile email'),
-    'Scopes to ask for, with spaces; some providers send groups only for a scope of their own.',
+    'Scopes to request, separated by spaces; some providers send groups only for a scope of their own.',
   ),
   WEIR_OIDC_ADMINS: setting(
     form.oidcAdmins,
-    'Admins, with commas: sub:SUBJECT, email:ADDRESS (where the provider has verified it), group:NAME.',
+    'Admins, separated by commas: sub:SUBJECT, email:ADDRESS (where the provider has verified it), group:NAME.',
   ),
   WEIR_OIDC_GROUPS_CLAIM: setting(
     form.text.default('groups'),
@@ -218,7 +218,7 @@ export const portalSettingsSchema = z.object({
   ),
   WEIR_ADMIN_URL: setting(
     form.httpUrl('an address such as https://weir.example.com').optional(),
-    'Where browsers reach the portal; the provider must know /api/v1/oidc/callback under it.',
+    'URL of the portal for browsers; register /api/v1/oidc/callback under it at the provider.',
   ),
   WEIR_LOG_LEVEL,
   WEIR_LOG_FORMAT,
@@ -230,7 +230,7 @@ export type PortalSettings = z.infer<typeof portalSettingsSchema>;
 export const pickerSettingsSchema = z.object({
   WEIR_PICKER_POOL: setting(
     form.namespacedName.optional(),
-    'InferencePool whose endpoints are picked, NAMESPACE/NAME: in a pod by its service account, else by KUBECONFIG.',
+    'InferencePool to pick from, NAMESPACE/NAME: in a pod with its service account, otherwise with KUBECONFIG.',
   ),
   WEIR_PICKER_ENDPOINTS: setting(
     form.endpointList.optional(),
@@ -238,7 +238,7 @@ export const pickerSettingsSchema = z.object({
   ),
   WEIR_PICKER_HOST: setting(
     form.ipAddress.default('127.0.0.1'),
-    'Address of the picker and of its health service; 0.0.0.0 lets gateways of other hosts reach it.',
+    'Listen address of the picker and of its health service; 0.0.0.0 admits gateways on other hosts.',
   ),
   WEIR_PICKER_PORT: setting(form.port.default(9002), 'Port for gateways, ext_proc over gRPC; 0 takes a free one.'),
   WEIR_PICKER_HEALTH_PORT: setting(
@@ -247,15 +247,15 @@ export const pickerSettingsSchema = z.object({
   ),
   WEIR_PICKER_RETRY_ENDPOINTS: setting(
     form.wholeNumber(0, 7).default(0),
-    'How many further endpoints are named, for the retries of a gateway that reads a list; a cluster of the type ORIGINAL_DST reads only one.',
+    'Number of further endpoints in the answer, for retries of a gateway that reads a list; a cluster of the type ORIGINAL_DST reads only one.',
   ),
   WEIR_PICKER_FIRST_TOKEN_SECONDS: setting(
     form.wholeNumber(1, 3600).optional(),
-    'Requests whose first token would come later than that at every endpoint are refused with 429, a growing share of them up to half as long again; default: none are refused.',
+    'Refuse requests with 429 if their first token would come later than this at every endpoint: a share that grows up to one and a half times of it; default: refuse none.',
   ),
   WEIR_TLS_CERTIFICATE_FILE: setting(
     WEIR_TLS_CERTIFICATE_FILE,
-    'PEM file; the picker then speaks TLS only, as most gateways expect.',
+    'PEM file; the picker then accepts only TLS, as most gateways expect.',
   ),
   WEIR_TLS_KEY_FILE,
   WEIR_PICKER_CLIENT_CA_FILE: setting(
@@ -286,7 +286,7 @@ export const startSettingsSchema = z.object(allSettings).extend({
   // 9090 is the port of Prometheus, which often runs on the same machine (docs/decisions/0070).
   WEIR_OPS_PORT: setting(
     form.port.default(9190),
-    'Port of /metrics, /livez and /readyz of the service, the next ones for the further services of --replicas; 0, or a port that another program has, takes a free one.',
+    'Port of /metrics, /livez and /readyz of the service, the next ones for the further services of --replicas; 0, or a port in use, takes a free one.',
   ),
   WEIR_WATCHDOG_SECONDS: setting(
     form.wholeNumber(0, 9999).default(15),

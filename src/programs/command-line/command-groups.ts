@@ -158,7 +158,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'completion',
-    summary: 'print a script with which a shell completes commands and flags',
+    summary: 'print a shell completion script for commands and flags',
     load: { kind: 'commands', register: async () => (await import('../commands/completion.ts')).completionCommand },
   },
   {

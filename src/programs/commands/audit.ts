@@ -20,7 +20,7 @@ export function auditCommand(program: Command): void {
   accountsCommand<AuditOptions>(
     program
       .command('audit')
-      .description('who changed which account, when, and how, newest first')
+      .description('list changes of accounts: author, time and values, newest first')
       .option('--workspace <workspace>', 'only changes of this workspace and of its keys, by name or id')
       .option('--actor <name>', 'only changes by the person, token or object of this name')
       .addOption(new Option('--action <action>', 'only changes of this kind').choices(auditActions))

@@ -39,7 +39,7 @@ export function catalogCommand(program: Command): void {
     });
   catalog
     .command('convert-litellm')
-    .description('print the manifests for a config.yaml of LiteLLM, and on standard error what they leave out')
+    .description('print the manifests for a LiteLLM config.yaml, and omitted keys on standard error')
     .argument('<file>', 'config.yaml of a LiteLLM proxy, or - for standard input')
     .action(async (file: string) => {
       const today = `${new Date(systemClock.now()).toISOString().slice(0, 10)}T00:00:00Z`;

@@ -20,7 +20,7 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 export function completionCommand(program: Command): void {
   program
     .command('completion')
-    .description('print a script with which a shell completes commands and flags')
+    .description('print a shell completion script for commands and flags')
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText(
       'after',

@@ -24,7 +24,7 @@ export function doctorCommand(program: Command): void {
     program
       .command('doctor')
       .description(
-        'ask engines whether they are what the manifests say: connection, TLS, key, path, model, window, stream, usage; by a service of WEIR_SERVICES, else by one that runs with the data folder',
+        'compare engines with the manifests: connection, TLS, key, path, model, window, stream, usage; through a service in WEIR_SERVICES, otherwise through the data folder’s',
       )
       .argument('[backend]', 'name of a Backend; default: all')
       .option('--manifests <dir>', 'ask from here, by the manifests of a folder, or - for standard input')

@@ -19,7 +19,7 @@ export function envoyCommand(program: Command): void {
 
   group
     .command('bootstrap')
-    .description('write the configuration with which Envoy starts into the run folder, and print where it is')
+    .description('write Envoy’s bootstrap configuration into the run folder, and print its path')
     .option('--run <dir>', 'folder that Envoy and the service share (default: WEIR_RUN, else .weir/run)')
     .option('--port <n>', 'port for callers', countOption(1), 8080)
     .option('--address <ip>', 'address that Envoy listens on; "::" for IPv6 (default: WEIR_EDGE_HOST, else 0.0.0.0)')

@@ -42,8 +42,8 @@ interface ChangeOptions extends RuleOptions {
 const nameOrId = ['<identity>', 'name or id of the identity'] as const;
 
 const statuses = [
-  ['suspend', 'suspended', 'refuse requests with the tokens of an identity until it is resumed: they get 403'],
-  ['resume', 'active', 'take the suspension of an identity back'],
+  ['suspend', 'suspended', 'refuse requests with an identity’s tokens until you resume it: they get 403'],
+  ['resume', 'active', 'resume an identity'],
   ['revoke', 'revoked', 'end an identity permanently, with all of its accounts: requests with its tokens get 401'],
 ] as const satisfies readonly (readonly [string, KeyStatus, string])[];
 
@@ -54,7 +54,7 @@ export function identityCommand(program: Command): void {
   createCommand(group);
 
   accountsCommand(
-    group.command('list').description('list identities by name, in which order tokens are compared with them'),
+    group.command('list').description('list identities by name, in the order of matching'),
     'refuse',
     async (accounts) => {
       const found = await accounts.listIdentities();

@@ -26,8 +26,8 @@ interface UpdateOptions {
 
 const statuses = [
   ['revoke', 'revoked', 'end a key permanently: requests with it get 401'],
-  ['suspend', 'suspended', 'refuse requests with a key until it is resumed: they get 403'],
-  ['resume', 'active', 'take the suspension of a key back'],
+  ['suspend', 'suspended', 'refuse requests with a key until you resume it: they get 403'],
+  ['resume', 'active', 'resume a key'],
 ] as const satisfies readonly (readonly [string, KeyStatus, string])[];
 
 /** Adds `key` to the command line: the credentials of workspaces. */
@@ -39,7 +39,7 @@ export function keyCommand(program: Command): void {
   accountsCommand<{ readonly workspace?: string }>(
     group
       .command('list')
-      .description('list keys, without their texts, which are not stored')
+      .description('list keys, without their texts, which Weir does not store')
       .option('--workspace <workspace>', 'only those of this workspace, by name or id'),
     'refuse',
     async (accounts, { workspace }) => {
@@ -80,9 +80,7 @@ export function keyCommand(program: Command): void {
 
   const limits = group
     .command('limits')
-    .description(
-      'change how many requests a key may make, and how many tokens it may use; omitted options keep their values',
-    )
+    .description('change a key’s rate and token limits; omitted options keep their values')
     .argument('<id>', 'id of the key');
   accountsCommand(withChanges(limits, keyFields), 'refuse', async (accounts, options, [id = '']) =>
     answer(await accounts.changeKey(id, changesFrom(keyFields, options), byOperator())),

@@ -17,7 +17,7 @@ export function ledgerCommand(program: Command): void {
     group
       .command('verify')
       .description(
-        'check an SQLite file for damage, and prove balances, budgets, rollups and kept requests against each other; exit code 1 when something is damaged or does not agree',
+        'check an SQLite file for damage, and compare balances, budgets, rollups and kept requests; exit code 1 for damage or differences',
       ),
     'refuse',
     async (accounts) => {

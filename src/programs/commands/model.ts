@@ -9,9 +9,7 @@ export function modelCommand(program: Command): void {
   const group = program.command('model').description('manage the vectors of embedding models');
 
   accountsCommand(
-    group
-      .command('vectors')
-      .description('list the models whose routes are compared, with the route whose vectors are the reference'),
+    group.command('vectors').description('list embedding models with their reference route'),
     'refuse',
     async (accounts) => {
       const references = await accounts.listVectorReferences();
@@ -22,7 +20,7 @@ export function modelCommand(program: Command): void {
   accountsCommand<{ readonly route?: string }>(
     group
       .command('accept-vectors')
-      .description('take the vectors that a route makes now as the reference of its model; make search indexes anew')
+      .description('accept a route’s current vectors as its model’s reference; rebuild search indexes')
       .argument('<model>', 'id of the model')
       .option('--route <id>', 'model@backend (default: the reference route)'),
     'refuse',

@@ -14,7 +14,7 @@ interface PlanFlags extends Omit<ExpectedLoad, 'meanShare'> {
 export function planCommand(program: Command): void {
   program
     .command('plan')
-    .description('how many pods, cores and connections a load takes, and how much memory and disk, by measured costs')
+    .description('compute pods, cores, connections, memory and disk for a load, from measured costs')
     .requiredOption('--rps <n>', 'requests a second at the busiest time', countOption(1))
     .requiredOption('--streams <n>', 'answers that are streamed at the same time', countOption(0))
     .option('--chunks-per-second <n>', 'chunks a second of one stream: about its tokens a second', countOption(1), 30)

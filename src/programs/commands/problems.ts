@@ -17,7 +17,7 @@ export function problemsCommand(program: Command): void {
     program
       .command('problems')
       .description(
-        'list the current problems: object, problem, since when, what to do; of the services in WEIR_SERVICES, otherwise of the data folder',
+        'list the current problems: object, problem, start, next step; of the services in WEIR_SERVICES, otherwise of the data folder',
       ),
     async (location, { data }) => {
       const origins = serviceOrigins(data);

@@ -24,7 +24,7 @@ export function serviceAccountCommand(program: Command): void {
 
   const create = group
     .command('create')
-    .description('make a service account; its token is shown this once')
+    .description('create a service account; Weir shows its token only once')
     .argument('<name>', 'for the audit trail: letters, digits, ".", "_" and "-", at most 64')
     .requiredOption('--scopes <scopes>', `what it may do, with commas: ${scopes.join(', ')}`, scopesOption)
     .option('--workspaces <workspaces>', 'where it may do that: names or ids, with commas', workspacesOption)
@@ -49,7 +49,7 @@ export function serviceAccountCommand(program: Command): void {
   );
 
   accountsCommand(
-    group.command('list').description('list service accounts, without their tokens, which are not stored'),
+    group.command('list').description('list service accounts, without their tokens, which Weir does not store'),
     'refuse',
     async (accounts) => answer(accounts, await accounts.listServiceAccounts(), 'list'),
   );

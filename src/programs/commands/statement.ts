@@ -8,7 +8,7 @@ export function statementCommand(program: Command): void {
   const command = program
     .command('statement')
     .description(
-      'the account of a workspace for a month: opening balance, credits, usage, corrections, closing balance',
+      'print a workspace’s statement of a month: opening balance, credits, usage, corrections, closing balance',
     )
     .argument('<workspace>', 'the workspace, by name or id')
     .argument('<month>', 'a month in UTC such as 2026-11', monthOperand)

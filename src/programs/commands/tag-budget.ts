@@ -17,7 +17,7 @@ interface Options extends BudgetOptions {
 /** Adds `budget` to the commands on workspaces: the budgets of tags. */
 export function tagBudgetCommand(group: Command): void {
   const command = withBudget(
-    group.command('budget').description('list the budgets of tags in a workspace; with --tag, set one or clear it'),
+    group.command('budget').description('list a workspace’s tag budgets; with --tag, set one or clear it'),
     'on requests with the tag',
   )
     .argument('<workspace>', 'name or id')

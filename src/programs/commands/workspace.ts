@@ -58,9 +58,7 @@ export function workspaceCommand(program: Command): void {
 
   const limits = group
     .command('limits')
-    .description(
-      'change how many requests of a workspace may be in flight, how many tokens it may use, how far it may owe, and its labels',
-    )
+    .description('change a workspace’s limits of in-flight requests, tokens and credit, and its labels')
     .argument('<workspace>', 'name or id');
   accountsCommand(withChanges(limits, workspaceFields), 'refuse', async (accounts, options, [workspace = '']) =>
     answer(await accounts.changeWorkspace(workspace, changesFrom(workspaceFields, options), byOperator())),
@@ -75,8 +73,8 @@ export function workspaceCommand(program: Command): void {
   tagBudgetCommand(group);
 
   const statuses = [
-    ['suspend', 'suspended', 'refuse all requests of a workspace until it is resumed'],
-    ['resume', 'active', 'take the suspension of a workspace back'],
+    ['suspend', 'suspended', 'refuse all requests of a workspace until you resume it'],
+    ['resume', 'active', 'resume a workspace'],
   ] as const satisfies readonly (readonly [string, AccountStatus, string])[];
   for (const [name, status, description] of statuses) {
     accountsCommand(

@@ -5,7 +5,7 @@ import type { Child } from './child.ts';
 
 export interface ActivationOptions {
   readonly host: string;
-  /** 0, or a port that another program has, takes a free one. */
+  /** 0, or a port in use, takes a free one. */
   readonly port: number;
   /** Further connections are closed. */
   readonly maxWaiting: number;

@@ -21,7 +21,7 @@ export const workspaceStatus = z.strictObject({
   }),
   ledgerName: z.string().max(200).optional().meta({
     description:
-      'Name in the ledger, for commands and the admin API. In a namespace other than the gateway’s own, the namespace is in front of it.',
+      'Name in the ledger, for commands and the admin API. In a namespace other than the gateway’s own, the namespace is its prefix.',
     example: 'team-a_search-team',
   }),
   balance: amount.optional().meta({ description: `Balance in USD. ${refreshed}`, example: '25.00' }),
@@ -57,7 +57,7 @@ export const apiKeyStatus = z.strictObject({
         .string()
         .max(32)
         .meta({ description: 'First characters of the replaced key.', example: 'sk-weir-9aBc' }),
-      expiresAt: instant.meta({ description: 'When it stops working.', example: '2026-11-27T12:00:00Z' }),
+      expiresAt: instant.meta({ description: 'Expiry of the replaced key.', example: '2026-11-27T12:00:00Z' }),
     })
     .optional()
     .meta({ description: 'The replaced key, while it still works.' }),
@@ -71,7 +71,7 @@ export const identityStatus = z.strictObject({
     example: 'identity_2c26b46b68ffc68ff99b',
   }),
   ledgerName: z.string().max(200).optional().meta({
-    description: 'Name in reports. In a namespace other than the gateway’s own, the namespace is in front of it.',
+    description: 'Name in reports. In a namespace other than the gateway’s own, the namespace is its prefix.',
     example: 'team-a_search-workloads',
   }),
 });
@@ -83,5 +83,5 @@ export const creditStatus = z.strictObject({
     description: 'Id of the credit in the ledger.',
     example: 'credit_6b86b273ff34fce19d6b',
   }),
-  bookedAt: instant.optional().meta({ description: 'When it was booked.', example: '2026-11-26T12:00:00Z' }),
+  bookedAt: instant.optional().meta({ description: 'Time of the booking.', example: '2026-11-26T12:00:00Z' }),
 });

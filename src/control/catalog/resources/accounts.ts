@@ -32,9 +32,9 @@ const keySecret = immutable(
 );
 
 const budget = z.strictObject({
-  usd: usd.meta({ description: 'Most that can be spent in a period, a decimal in USD in quotes.', example: '200' }),
+  usd: usd.meta({ description: 'Maximum spend in a period, a decimal in USD in quotes.', example: '200' }),
   period: z.enum(['Day', 'Week', 'Month', 'Total']).meta({
-    description: 'When the budget starts again, in UTC: each day, each Monday, each first of the month, or never.',
+    description: 'Reset of the budget, in UTC: each day, each Monday, each first of the month, or never.',
     example: 'Month',
   }),
   thresholds: thresholds.meta({
@@ -49,7 +49,7 @@ const rate = z.strictObject({
     .meta({ description: `Sustained requests per second. Default ${defaultLimits.rate}.`, example: 100 }),
   burst: count
     .default(defaultLimits.burst)
-    .meta({ description: `Requests at once above the rate. Default ${defaultLimits.burst}.`, example: 200 }),
+    .meta({ description: `Burst above the rate, requests. Default ${defaultLimits.burst}.`, example: 200 }),
 });
 
 const periods = { Day: 'day', Week: 'week', Month: 'month', Total: 'total' } as const;
@@ -69,10 +69,10 @@ const rotation = withRules(
       .int()
       .min(1)
       .max(3_650)
-      .meta({ description: 'Age in days at which the key is replaced by a new one, 1 to 3650.', example: 90 }),
+      .meta({ description: 'Age in days at which Weir replaces the key, 1 to 3650.', example: 90 }),
     overlapHours: z.int().min(0).max(8_760).default(24).meta({
       description:
-        'Hours for which the replaced key still works, so that its users can change. It expires then by itself. Default 24.',
+        'Hours for which the replaced key still works, so that its users can switch. Afterwards it expires. Default 24.',
       example: 24,
     }),
   }),
@@ -100,15 +100,14 @@ export const apiKeySpec = z.strictObject({
       'The Secret with the key’s text, in the entry `key`. If it does not exist, Weir creates it and owns it. If it contains a well-formed key, Weir uses that key.',
   }),
   status: keyStatus,
-  budget: budget.optional().meta({ description: 'The most that can be spent with the key. Default: no budget.' }),
-  rate: rate.prefault({}).meta({ description: 'How many requests the key can make.' }),
+  budget: budget.optional().meta({ description: 'Maximum spend with the key. Default: no budget.' }),
+  rate: rate.prefault({}).meta({ description: 'Rate limit of the key.' }),
   ...{ tokensPerMinute, notEnforced },
   models,
   expiresAt,
   ...ofKey,
   rotation: rotation.optional().meta({
-    description:
-      'When Weir replaces the key in the Secret that it owns. Default: never. It needs a Secret that Weir made.',
+    description: 'Rotation of the key in a Secret that Weir owns. Default: never. It needs a Secret that Weir created.',
   }),
 });
 export type ApiKeySpec = z.output<typeof apiKeySpec>;
@@ -119,7 +118,7 @@ const creditFields = z.strictObject({
     example: 'search-team',
   }),
   usd: signedUsd.meta({
-    description: 'Amount, a decimal in USD in quotes. Below zero: a correction, at most what the books allow.',
+    description: 'Amount, a decimal in USD in quotes. Below zero: a correction, limited by the balance.',
     example: '25',
   }),
   note: text(500).meta({
@@ -196,7 +195,7 @@ const identityFields = z.strictObject({
       example: 'Subject',
     }),
   tags: ruleTags.default({}).meta({
-    description: `Tags of the requests, at most ${listBounds.maxRequestTags}: CEL over \`claims\` by tag name. They replace tags of these names that the caller sends. Weir refuses a token without a value. Default: none.`,
+    description: `Tags of the requests, at most ${listBounds.maxRequestTags}: CEL over \`claims\` by tag name. They replace the caller’s tags with these names. Weir refuses a token without a value. Default: none.`,
     example: { app: 'claims.sub' },
     maxProperties: listBounds.maxRequestTags,
   }),
@@ -213,7 +212,7 @@ const identityFields = z.strictObject({
   rate: rate.prefault({}).meta({ description: 'Rate of requests.' }),
   ...{ tokensPerMinute, notEnforced },
   models: models.meta({
-    description: `All that its tokens can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
+    description: `Models that its tokens can call, by id and not by alias, at most ${listBounds.maxKeyModels}. Default: every model.`,
     example: ['qwen/*'],
   }),
 });

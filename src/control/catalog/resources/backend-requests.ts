@@ -117,17 +117,17 @@ const seconds = z.int().min(1).max(86_400);
 export const timeouts = z.strictObject({
   firstOutputSeconds: seconds.optional().meta({
     description:
-      'Longest silence until the first output, 1 to 86400: the load of a model and the prompt belong to it. The first output of an answer that is not streamed is the whole answer. Default: WEIR_IDLE_SECONDS, and ten times that for an answer that is not streamed and for the engine ollama.',
+      'Maximum silence until the first output, 1 to 86400, including model loading and the prompt. The first output of a non-streamed answer is the whole answer. Default: WEIR_IDLE_SECONDS, and ten times that for a non-streamed answer and for the engine ollama.',
     example: 600,
   }),
   idleSeconds: seconds.optional().meta({
-    description: 'Longest silence after the first output, 1 to 86400. Default: WEIR_IDLE_SECONDS.',
+    description: 'Maximum silence after the first output, 1 to 86400. Default: WEIR_IDLE_SECONDS.',
     example: 60,
   }),
 });
 
 const maxTokens = z.int().min(1).max(100_000_000);
-const usual = { description: 'Sent where the caller sent none.' };
+const usual = { description: 'Value if the caller sends none.' };
 const { temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty } = parameters;
 
 /** Names and ranges are those of chat requests. */
@@ -142,22 +142,24 @@ export const requests = z.strictObject({
       frequency_penalty: frequency_penalty.schema.optional().meta({ ...usual, example: 0.2 }),
       presence_penalty: presence_penalty.schema.optional().meta({ ...usual, example: 0.2 }),
       max_tokens: maxTokens.optional().meta({
-        description: 'Output cap, tokens, where the caller sent none. It and the prompt must fit the engine’s context.',
+        description: 'Output cap, tokens, if the caller sends no cap. It and the prompt must fit the engine’s context.',
         example: 8192,
       }),
       reasoning_effort: z
         .enum(['none', ...reasoningEfforts])
         .optional()
         .meta({
-          description: 'Reasoning where the caller’s request does not mention it. Default: the deepest level.',
+          description: 'Reasoning if the caller’s request does not set it. Default: the deepest level.',
           example: 'low',
         }),
     })
     .optional()
-    .meta({ description: 'Values for what a caller leaves open. A value of the caller’s is never replaced.' }),
+    .meta({ description: 'Values for fields that a caller omits. Weir never replaces a caller’s value.' }),
   bounds: z
     .strictObject({
-      temperature: temperature.schema.optional().meta({ description: 'Highest temperature that is sent.', example: 1 }),
+      temperature: temperature.schema
+        .optional()
+        .meta({ description: 'Maximum temperature that Weir sends.', example: 1 }),
       max_tokens: maxTokens.optional().meta({
         description: 'Maximum output cap that Weir sends, even if the caller sent no cap.',
         example: 16_384,
@@ -165,7 +167,7 @@ export const requests = z.strictObject({
       reasoning_effort: z
         .enum(reasoningEfforts)
         .optional()
-        .meta({ description: 'Deepest level of reasoning that is sent.', example: 'medium' }),
+        .meta({ description: 'Maximum reasoning level that Weir sends.', example: 'medium' }),
     })
     .optional()
     .meta({ description: 'Upper bounds of the values that Weir sends. A lower value of the caller stays.' }),

@@ -23,7 +23,7 @@ const hostPort = {
 const endpoint = z.strictObject({
   ...hostPort,
   path: path.default('/v1').meta({
-    description: 'Part of the URL before /chat/completions. Default /v1; a trailing slash makes no difference.',
+    description: 'URL prefix of /chat/completions. Default /v1; Weir ignores a trailing slash.',
     example: '/v1',
   }),
 });
@@ -82,7 +82,7 @@ const tlsFields = z.strictObject({
   }),
   clientCertificateSecretRef: keyPairRef.optional().meta({
     description:
-      'Secret of the type kubernetes.io/tls with the certificate that Weir shows to the engine (mTLS): its keys tls.crt and tls.key. Default: none.',
+      'Secret of the type kubernetes.io/tls with Weir’s client certificate for the engine (mTLS), in the keys tls.crt and tls.key. Default: none.',
   }),
   serverName: host.optional().meta({
     description:
@@ -126,7 +126,7 @@ const tls = withRules(tlsFields, [
 
 const healthCheck = z.strictObject({
   path: path.min(1).meta({
-    description: 'Path that returns 200 to a request without credentials while the engine works.',
+    description: 'Path that returns 200 without credentials while the engine works.',
     example: '/health',
   }),
   intervalSeconds: z
@@ -164,14 +164,14 @@ const specFields = z.strictObject({
   }),
   inferencePool: inferencePool.optional().meta({
     description:
-      'The InferencePool (inference.networking.k8s.io/v1, Gateway API Inference Extension) whose pods run the engine. Every target port of every ready pod is an endpoint. Its endpoint picker is not asked. Only if the catalog comes from Kubernetes.',
+      'The InferencePool (inference.networking.k8s.io/v1, Gateway API Inference Extension) whose pods run the engine. Every target port of every ready pod is an endpoint. Weir does not use its endpoint picker. Only if the catalog comes from Kubernetes.',
   }),
   path: path.optional().meta({
     description:
-      'With endpoints, service and inferencePool: part of the URL before /chat/completions. Default /v1; a trailing slash makes no difference.',
+      'With endpoints, service and inferencePool: URL prefix of /chat/completions. Default /v1; Weir ignores a trailing slash.',
     example: '/v1',
   }),
-  tls: tls.prefault({}).meta({ description: 'How the connection is secured. Default: plain HTTP.' }),
+  tls: tls.prefault({}).meta({ description: 'TLS of the connection. Default: plain HTTP.' }),
   credentials: credentials.optional().meta({ description: 'Credential that the engine requires. Default: none.' }),
   headers: headers.optional().meta({ description: 'Further headers of each request. Default: none.' }),
   query: query.optional().meta({
@@ -195,22 +195,23 @@ const specFields = z.strictObject({
   requests: requests
     .optional()
     .meta({ description: 'Defaults and bounds of requests, by the chat API’s field names.' }),
-  timeouts: timeouts.optional().meta({ description: 'How long the engine may be silent.' }),
+  timeouts: timeouts.optional().meta({ description: 'Maximum silence of the engine.' }),
   capacity: z
     .strictObject({
       maxConcurrentRequests: z.int().min(1).max(1_000_000).optional().meta({
-        description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit.',
+        description:
+          'Maximum number of concurrent requests of all endpoints together, 1 to 1000000. Default: no limit.',
         example: 64,
       }),
       maxConcurrentRequestsPerEndpoint: z.int().min(1).max(1_000_000).optional().meta({
-        description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit.',
+        description: 'Maximum number of concurrent requests of each endpoint, 1 to 1000000. Default: no limit.',
         example: 8,
       }),
     })
     .optional()
     .meta({
       description:
-        'How many requests the engine can serve at a time. A full backend or endpoint is skipped; requests are not queued.',
+        'Maximum number of concurrent requests. Weir skips a full backend or endpoint, and does not queue requests.',
     }),
   healthCheck: healthCheck
     .optional()

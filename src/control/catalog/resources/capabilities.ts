@@ -25,7 +25,7 @@ const inlineReasoning = withRules(
       .max(tagSetNames.length)
       .default([])
       .meta({
-        description: 'Known sets of tags to look for; with no pairs either, the table’s entry is off. Default: none.',
+        description: 'Known sets of tags to detect; without sets and pairs, the table’s entry is off. Default: none.',
         example: ['think'],
       }),
     pairs: z
@@ -37,9 +37,9 @@ const inlineReasoning = withRules(
       )
       .max(8)
       .optional()
-      .meta({ description: 'Tags that no set has. No tag may be the beginning of another one. Default: none.' }),
+      .meta({ description: 'Further tags. No tag may be the beginning of another tag. Default: none.' }),
     implicitOpen: z.boolean().default(false).meta({
-      description: 'The prompt itself opens the reasoning, so that only the closing tag comes. Default false.',
+      description: 'The prompt itself opens the reasoning, so the answer contains only the closing tag. Default false.',
       example: true,
     }),
   }),
@@ -129,7 +129,7 @@ const capabilityFields = z.strictObject({
     .meta({ description: 'The engine can continue a partial answer. Default: the engine’s table.', example: false }),
   systemMessages: z.enum(systemMessagePlaces).optional().meta({
     description:
-      'Where the engine takes system messages. With Leading, the first ones are joined and later ones are sent as marked text of a user. Default: what the chat template of the model’s tokenizer takes, else the engine’s table.',
+      'Where the engine takes system messages. With Leading, Weir joins the first ones and sends later ones as marked user text. Default: the tokenizer’s chat template decides, otherwise the engine’s table.',
     example: 'Anywhere',
   }),
   rerankScores: z.enum(scoreScales).optional().meta({

@@ -68,12 +68,12 @@ const embedding = withRules(
       .default([])
       .meta({
         description:
-          'Shorter lengths that callers may ask for, at most 32, for models that were trained for it. Default: none.',
+          'Shorter lengths that callers may request, at most 32, for models that were trained for it. Default: none.',
         example: [256, 512],
       }),
     maxInputs: z.int().min(1).max(2048).optional().meta({
       description:
-        'Maximum number of inputs of one call to an engine, 1 to 2048. More are split. Default: the engine’s usual limit.',
+        'Maximum number of inputs of one call to an engine, 1 to 2048. Weir splits larger requests. Default: the engine’s usual limit.',
       example: 32,
     }),
     minSimilarity: shaped(
@@ -84,7 +84,7 @@ const embedding = withRules(
       .default('0.999')
       .meta({
         description:
-          'Least cosine of a route’s vectors to those of the model’s reference, "0" to "1"; a route below it does not serve. Quantised twins may need "0.99". Default "0.999".',
+          'Minimum cosine between a route’s vectors and the model’s reference, "0" to "1"; a route below it does not serve. Quantised twins may need "0.99". Default "0.999".',
         example: '0.999',
       }),
     tokenIds: z.boolean().default(false).meta({
@@ -107,7 +107,7 @@ const embedding = withRules(
 const rerank = z.strictObject({
   maxDocuments: z.int().min(1).max(2048).optional().meta({
     description:
-      'Maximum number of documents of one call to an engine, 1 to 2048. More are split. Default: the engine’s usual limit.',
+      'Maximum number of documents of one call to an engine, 1 to 2048. Weir splits larger requests. Default: the engine’s usual limit.',
     example: 32,
   }),
 });
@@ -125,7 +125,7 @@ const pricing = z.strictObject({
 
 const reasoningFields = z.strictObject({
   mode: z.enum(reasoningModes).default('None').meta({
-    description: 'Whether the model reasons, and whether reasoning can be switched off. Default None.',
+    description: 'Whether the model reasons, and whether requests can turn reasoning off. Default None.',
     example: 'Optional',
   }),
   efforts: z
@@ -152,7 +152,7 @@ const shareExpected = 'expected a decimal in quotes from "0" to "1", such as "0.
 
 const serviceLevel = z.strictObject({
   minAvailability: shaped(z.string({ error: shareExpected }).max(12), /^(0(\.[0-9]+)?|1(\.0+)?)$/, shareExpected).meta({
-    description: 'Share of requests that must succeed for the model to be listed, "0" to "1".',
+    description: 'Minimum share of successful requests for listing the model, "0" to "1".',
     example: '0.99',
   }),
   windowSeconds: z
@@ -160,10 +160,10 @@ const serviceLevel = z.strictObject({
     .min(10)
     .max(86_400)
     .default(900)
-    .meta({ description: 'Seconds over which it is measured, 10 to 86400. Default 900.', example: 900 }),
+    .meta({ description: 'Measurement window in seconds, 10 to 86400. Default 900.', example: 900 }),
   firstTokenSeconds: z.int().min(1).max(3600).optional().meta({
     description:
-      'Seconds until the first token, 1 to 3600. When every endpoint has so much to do that a request would wait longer, a share of the requests is refused with 503: none at this time, all at one and a half times of it. Default: none is refused.',
+      'Seconds until the first token, 1 to 3600. When a request would wait longer at every endpoint, Weir refuses a share of requests with 503: 0 at this time, 100 % at one and a half times of it. Default: Weir refuses no request for its wait.',
     example: 10,
   }),
 });
@@ -176,7 +176,7 @@ const route = z.strictObject({
   }),
   weight: z.int().min(0).max(1_000_000).default(100).meta({
     description:
-      'Share of the requests relative to the other routes, 0 to 1000000. 0: a standby, used only when no other route can be. Default 100.',
+      'Share of the requests relative to the other routes, 0 to 1000000. 0: a standby, used only if no other route is usable. Default 100.',
     example: 100,
   }),
   capabilities: capabilities.prefault({}).meta({ description: 'Overrides of the engine’s table. Default: none.' }),
@@ -220,7 +220,7 @@ const modelFields = z.strictObject({
   }),
   aliases: modelAliases.default([]).meta({
     description:
-      'Other names that requests may use for the model, at most 16, lowercase. An alias that is the id of another Model, or an alias of an older one, does not count. Aliases are not listed; answers and bills have the id. Default: none.',
+      'Other names that requests may use for the model, at most 16, lowercase. Weir ignores an alias that is another Model’s id, or an older Model’s alias. It does not list aliases; answers and bills contain the id. Default: none.',
     example: ['gpt-4o', 'old-org/old-name'],
   }),
   kind: z.enum(kinds).default('Chat').meta({
@@ -241,7 +241,7 @@ const modelFields = z.strictObject({
     example: ['text'],
   }),
   pricing: pricing.meta({ description: 'Price of a token, for bills and in the published list.' }),
-  reasoning: reasoning.prefault({}).meta({ description: 'How the model reasons. Default: it does not.' }),
+  reasoning: reasoning.prefault({}).meta({ description: 'Reasoning of the model. Default: none.' }),
   tokenizer: z
     .strictObject({
       path: shaped(
@@ -250,8 +250,7 @@ const modelFields = z.strictObject({
         'expected a relative folder without ".." or hidden parts, such as "qwen3-8b"',
       ).meta({ description: 'Folder under the tokenizer root.', example: 'qwen3-8b' }),
       tokensPerImage: z.int().min(0).max(1_000_000).optional().meta({
-        description:
-          'Tokens an image part adds to a prompt, for models that take images. Default: images are not counted here.',
+        description: 'Tokens of an image part, for models with image input. Default: Weir does not count images.',
         example: 256,
       }),
     })
@@ -261,7 +260,7 @@ const modelFields = z.strictObject({
     }),
   serviceLevel: serviceLevel.optional().meta({
     description:
-      'When the model is listed, and when its requests are refused. Default: listed whenever it can be served.',
+      'Conditions for listing the model and for refusing its requests. Default: Weir lists it whenever it can serve it.',
   }),
   hedging: z
     .strictObject({
@@ -276,15 +275,15 @@ const modelFields = z.strictObject({
         }),
     })
     .prefault({})
-    .meta({ description: 'Whether slow starts are hedged. Default: yes.' }),
+    .meta({ description: 'Hedging of slow starts. Default: Auto.' }),
   cacheSharing: z.enum(cacheSharings).default('Workspace').meta({
     description:
-      'Whose prompts share the prefix cache of an engine. Workspace: a workspace cannot find out from the time to the first token what another one has sent. All: for public prompts, or where all workspaces trust each other. vLLM and SGLang divide their cache; the condition Accepted names routes whose engines cannot. Default Workspace.',
+      'Sharing of an engine’s prefix cache. Workspace: workspaces cannot infer each other’s prompts from the time to first token. All: for public prompts, or if all workspaces trust each other. vLLM and SGLang support separate caches; the condition Accepted names routes whose engines cannot. Default Workspace.',
     example: 'Workspace',
   }),
   routes: routes.meta({ description: 'The backends that serve the model, 1 to 64, each once.' }),
   retireAt: instant.optional().meta({
-    description: 'When the model leaves; honoured no earlier than 14 days after it was first seen. Default: never.',
+    description: 'Retirement date; effective no earlier than 14 days after Weir first reads it. Default: never.',
     example: '2027-01-31T00:00:00Z',
   }),
 });

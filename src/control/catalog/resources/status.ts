@@ -24,9 +24,9 @@ const condition = z.strictObject({
     .string()
     .max(316)
     .regex(/^[A-Z][A-Za-z0-9]*$/, 'expected a name such as "Accepted"')
-    .meta({ description: 'Kind of the condition; each kind occurs once.', example: 'Accepted' }),
+    .meta({ description: 'Type of the condition; each type occurs once.', example: 'Accepted' }),
   status: z.enum(conditionStatuses).meta({ description: 'Whether the condition is true.', example: 'True' }),
-  observedGeneration: generation.meta({ description: 'Generation of the object that was judged.', example: 3 }),
+  observedGeneration: generation.meta({ description: 'Generation of the checked object.', example: 3 }),
   lastTransitionTime: instant.meta({
     description: 'When the condition last changed its status.',
     example: '2026-06-01T00:00:00Z',
@@ -36,9 +36,9 @@ const condition = z.strictObject({
     .min(1)
     .max(maxReasonLength)
     .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/, 'expected one word such as "BackendNotFound"')
-    .meta({ description: 'Why, in one word for programs.', example: 'BackendNotFound' }),
+    .meta({ description: 'Reason in one word, for programs.', example: 'BackendNotFound' }),
   message: z.string().max(maxMessageLength).meta({
-    description: 'Why, for people; it begins with the field at fault.',
+    description: 'Reason for people; it begins with the faulty field.',
     example: 'spec.routes[0].backend: expected a Backend, there is none named "vllm-a"',
   }),
 });
@@ -62,7 +62,7 @@ export const observedGeneration = generation.meta({
 
 const routesReady = z.strictObject({
   ready: z.int().min(0).max(64).meta({ description: 'Routes that can take a request now.', example: 2 }),
-  total: z.int().min(0).max(64).meta({ description: 'Routes that the spec names.', example: 3 }),
+  total: z.int().min(0).max(64).meta({ description: 'Routes in the spec.', example: 3 }),
   summary: z
     .string()
     .max(16)
@@ -74,8 +74,7 @@ const maxEndpoints = 1_000_000;
 const endpointCounts = z.strictObject({
   total: z.int().min(0).max(maxEndpoints).meta({ description: 'Number of endpoints, healthy or not.', example: 8 }),
   healthy: z.int().min(0).max(maxEndpoints).meta({
-    description:
-      'Endpoints that pass the health check, where there is one, and to which requests have not failed lately.',
+    description: 'Endpoints that pass the health check, if any, and without recent failed requests.',
     example: 7,
   }),
   summary: z
@@ -88,19 +87,18 @@ const endpointCounts = z.strictObject({
 export const modelStatus = z.strictObject({
   observedGeneration: observedGeneration.optional(),
   conditions: conditions.optional(),
-  routes: routesReady.optional().meta({ description: 'How many of the routes can take a request now.' }),
+  routes: routesReady.optional().meta({ description: 'Number of routes that can take a request now.' }),
   retireAt: instant.optional().meta({
-    description:
-      'When the model really leaves: at spec.retireAt or at its deletion, but never before the notice has ended.',
+    description: 'Effective retirement date: spec.retireAt or the deletion, but never before the end of the notice.',
     example: '2027-01-31T00:00:00Z',
   }),
   announcedAt: instant.optional().meta({
-    description: 'When the retirement was first seen. The notice of 14 days runs from here.',
+    description: 'Time of the announcement, the start of the 14-day notice.',
     example: '2027-01-10T00:00:00Z',
   }),
   announcedFor: instant.optional().meta({
     description:
-      'The spec.retireAt to which announcedAt belongs. An earlier date is a new announcement. Absent after a deletion.',
+      'The spec.retireAt of announcedAt. An earlier date starts a new announcement. Absent after a deletion.',
     example: '2027-01-31T00:00:00Z',
   }),
 });
