@@ -179,7 +179,7 @@ async function startEdge(): Promise<void> {
 
 const shared: readonly Incident[] = [
   {
-    heading: 'An engine runs out of memory again and again',
+    heading: 'Engine out of memory',
     causes: async () => {
       names['BACKEND'] = 'gpu-a';
       names['DIR'] = manifests;
@@ -205,7 +205,7 @@ const shared: readonly Incident[] = [
     ],
   },
   {
-    heading: 'One tenant floods the gateway',
+    heading: 'Flooding tenant',
     causes: async () => {
       names['NAME'] = 'demo';
       await askMany(250);
@@ -225,7 +225,7 @@ const shared: readonly Incident[] = [
     ],
   },
   {
-    heading: 'A bill is disputed',
+    heading: 'Disputed bill',
     causes: async () => {
       await runWeir(['key', 'limits', names['KEY_ID'] ?? '', '--rate', '1000', '--burst', '2000'], { env });
       await untilHolds(async () => (await statusOf('demo')) === 200);
@@ -249,7 +249,7 @@ const shared: readonly Incident[] = [
     ],
   },
   {
-    heading: 'A key has leaked',
+    heading: 'Leaked key',
     causes: async () => {
       names['KEY_ID'] = (await keyIds()).find(({ name }) => name === 'search-prod')?.id ?? '';
       names['NAME'] = 'search-team';
@@ -269,12 +269,12 @@ const shared: readonly Incident[] = [
     ],
   },
   {
-    heading: 'Valkey is away',
+    heading: 'Valkey outage',
     causes: () => valkey.kill(),
     steps: [{ prints: /^valkey .* Refuses connections/ }, { before: () => valkey.start(), prints: noProblems }],
   },
   {
-    heading: 'The database is full',
+    heading: 'Full database',
     causes: async () => {
       names['KEY_ID'] = (await keyIds()).find(({ name }) => name === null)?.id ?? '';
       disk?.fill();
@@ -301,7 +301,7 @@ const shared: readonly Incident[] = [
 
 const ofEdge: readonly Incident[] = [
   {
-    heading: 'A certificate has expired',
+    heading: 'Expired certificate',
     causes: async () => {
       names['BACKEND'] = 'gpu-a';
       await secure.turn(speak(well, { key, cert: expired }));
@@ -326,7 +326,7 @@ const ofEdge: readonly Incident[] = [
     ],
   },
   {
-    heading: 'An upgrade has failed',
+    heading: 'Failed upgrade',
     causes: async () => {
       const backup = join(folder, 'backup.db');
       expect(await runWeir(['backup', backup, '--data', edgeData])).toMatchObject({ code: 0 });
@@ -383,7 +383,7 @@ afterAll(async () => {
 });
 
 test.for(shared)('$heading: the page leads from the first sign to the end', async (incident, { skip }) => {
-  skip(incident.heading === 'The database is full' && disk === undefined, 'this user may not mount a disk');
+  skip(incident.heading === 'Full database' && disk === undefined, 'this user may not mount a disk');
   await expectFollowed(incident);
 });
 

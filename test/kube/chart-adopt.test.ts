@@ -22,7 +22,7 @@ const install = (...flags: readonly string[]): ReturnType<typeof helm> =>
   helm(['install', 'weir', chart, '--namespace', namespace, ...flags], { kubeconfig: cluster.kubeconfig });
 
 /** The commands of the chart's page that hand the kinds over. */
-const handOver = /## Kinds that are there already.*?```sh\n(.*?)\n```/s
+const handOver = /## Existing CRDs.*?```sh\n(.*?)\n```/s
   .exec(readFileSync(join(chart, 'README.md'), 'utf8'))?.[1]
   ?.split('\n');
 

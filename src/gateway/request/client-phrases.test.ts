@@ -79,7 +79,7 @@ const failures: Readonly<Record<string, () => Failure | Promise<Failure>>> = {
 
 /** The rows of the table in docs/how-to/clients.md. */
 const [, section = ''] = readFileSync(new URL('../../../docs/how-to/clients.md', import.meta.url), 'utf8').split(
-  '## Phrases that clients look for',
+  '## Phrases in error messages',
 );
 const rows = [...section.matchAll(/^\| ([a-z].+?) \| (\d{3}).*? \| (`.+?) \| (.+) \|$/gm)].map(
   ([, what = '', status = '', phrases = '', clients = '']) => ({
@@ -91,7 +91,7 @@ const whatOf: Readonly<Record<string, string>> = {
   overflow: 'the prompt does not fit',
   rate: 'a rate or concurrency limit',
   balance: 'the balance is used up',
-  budget: 'the budget of the key is used up',
+  budget: 'the key\'s budget is used up',
   overload: 'the service is at its limit',
 };
 
