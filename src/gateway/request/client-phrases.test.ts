@@ -91,7 +91,7 @@ const whatOf: Readonly<Record<string, string>> = {
   overflow: 'the prompt does not fit',
   rate: 'a rate or concurrency limit',
   balance: 'the balance is used up',
-  budget: 'the key\'s budget is used up',
+  budget: "the key's budget is used up",
   overload: 'the service is at its limit',
 };
 

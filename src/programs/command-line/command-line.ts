@@ -30,6 +30,6 @@ function printNewShortages(): (error: Error) => void {
   return ({ message }) => {
     if (message === printed) return;
     printed = message;
-    printError(`weir: the system has nothing left for this process: ${message}\n`);
+    printError(`weir: out of system resources: ${message}\n`);
   };
 }
