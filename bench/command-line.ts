@@ -3,7 +3,17 @@ import { type Bar, bars } from './bars.ts';
 import { fullPlan, quickPlan, type BenchPlan } from './scenarios.ts';
 
 export interface BenchCommand {
-  readonly kind: 'measure' | 'bars' | 'agents' | 'idle' | 'budget' | 'over-time' | 'profile' | 'tokens' | 'help';
+  readonly kind:
+    | 'measure'
+    | 'bars'
+    | 'agents'
+    | 'idle'
+    | 'budget'
+    | 'over-time'
+    | 'profile'
+    | 'tokens'
+    | 'vectors'
+    | 'help';
   readonly plan: BenchPlan;
   /** Where the figures go as JSON. */
   readonly json: string | undefined;
@@ -49,6 +59,7 @@ The figures, and how to read them, are described in docs/lab/bench.md.
   --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
   --agents       measures prompts of agents: conversations of 20 KB to 2 MB that grow by a turn with each request
   --tokens       measures a caller with a token beside one with a key, both of the same gateway (docs/how-to/identities.md)
+  --vectors      measures embeddings: 64 callers with one input, and one caller with 2,048 (docs/embeddings.md)
   --idle         measures the memory and the processor time of all programs while no requests arrive
   --over-time    measures first bytes, delays of the event loop and memory, second by second, with slow streams open
   --streams N    with --over-time: slow streams that are open (default: 2000)
@@ -58,7 +69,7 @@ The figures, and how to read them, are described in docs/lab/bench.md.
   --plain-only   measures plain Envoy alone
   --help`;
 
-const modes = ['profile', 'budget', 'bars', 'agents', 'idle', 'over-time', 'tokens'] as const;
+const modes = ['profile', 'budget', 'bars', 'agents', 'idle', 'over-time', 'tokens', 'vectors'] as const;
 /** The options that do not go with a mode, beside the other modes. */
 const refusedBeside = {
   profile: ['plain-only', 'against', 'tracing', 'events', 'peer'],
@@ -68,6 +79,7 @@ const refusedBeside = {
   idle: ['plain-only', 'tracing', 'events', 'rounds', 'json'],
   'over-time': ['plain-only', 'tracing', 'events', 'against', 'peer', 'quick', 'rounds'],
   tokens: ['plain-only', 'against', 'tracing', 'events', 'peer'],
+  vectors: ['plain-only', 'tracing', 'events'],
   'plain-only': ['against', 'tracing', 'events', 'peer'],
 } as const;
 /** The options that go with some modes only. */
@@ -77,7 +89,7 @@ const wantedBeside = {
   pictures: ['over-time', 'bars'],
   only: ['bars'],
 } as const;
-/** Rounds of `--bars` and `--agents`: what fits into a quarter of an hour. */
+/** Rounds of `--bars`, `--agents` and `--vectors`: what fits into a quarter of an hour. */
 const longRounds = 3;
 
 /** Throws with a sentence about the option at fault. */
@@ -100,6 +112,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       idle: { type: 'boolean', default: false },
       'over-time': { type: 'boolean', default: false },
       tokens: { type: 'boolean', default: false },
+      vectors: { type: 'boolean', default: false },
       streams: { type: 'string' },
       seconds: { type: 'string' },
       pictures: { type: 'string' },
@@ -117,7 +130,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     if (on(name) && !some.some(on)) throw new Error(`--${name} goes with --${some.join(' or --')}.`);
   }
   const plan = values.quick ? quickPlan : fullPlan;
-  const usual = values.bars || values.agents ? longRounds : plan.rounds;
+  const usual = values.bars || values.agents || values.vectors ? longRounds : plan.rounds;
   return {
     kind: values.help ? 'help' : (modes.find((mode) => values[mode]) ?? 'measure'),
     plan: { ...plan, rounds: wholeNumber('rounds', { value: values.rounds, usual, from: 1, to: 100 }) },

@@ -23,6 +23,8 @@ import { type ProfiledLoad, readProfiles, runProfiledLoad } from './profile-run.
 import { held, type Scenario, tokenScenarios } from './scenarios.ts';
 import { comparisonTable, costTable, figureTable, memoryTable, profileText } from './table.ts';
 import type { Target } from './target.ts';
+import { measureVectors } from './vectors.ts';
+import { vectorsText } from './vectors-text.ts';
 import { modelId, writeModel } from './weir-manifests.ts';
 
 const report = (line: string): void => console.error(line);
@@ -99,6 +101,14 @@ async function tokens({ command, gateways: { pool, targets } }: Run): Promise<vo
   failIfAny(failuresOf(samples));
 }
 
+/** Embeddings have an engine and a catalog of their own. */
+async function vectors(command: BenchCommand, folder: string): Promise<void> {
+  const on = machine();
+  const measured = await measureVectors({ command, folder, report, onClose: (close) => closers.push(close) });
+  print(vectorsText(measured));
+  await writeJson(command, { machine: on, ...measured });
+}
+
 async function measureEachBar({ command, gateways, folder }: Run): Promise<void> {
   const { plan, bars: chosen, pictures } = command;
   const { pool, weir } = gateways;
@@ -141,7 +151,7 @@ async function measureAll({ command, gateways }: Run): Promise<void> {
   await writeJson(command, { plan: command.plan, machine: machine(), envoy, ...measurement });
 }
 
-const kinds: Readonly<Record<Exclude<BenchCommand['kind'], 'help'>, (run: Run) => Promise<void>>> = {
+const kinds: Readonly<Record<Exclude<BenchCommand['kind'], 'help' | 'vectors'>, (run: Run) => Promise<void>>> = {
   ...{ profile, budget, agents, tokens, bars: measureEachBar, 'over-time': overTime, measure: measureAll },
   idle: async ({ command, gateways }) => print(idleText(await measureIdle(gateways.targets, command.plan.idle))),
 };
@@ -195,8 +205,11 @@ try {
   else {
     const folder = await mkdtemp(join(tmpdir(), 'weir-bench-'));
     closers.push(() => rm(folder, { recursive: true, force: true }));
-    const gateways = await startGateways(command, { folder, report, onClose: (close) => closers.push(close) });
-    await kinds[command.kind]({ command, gateways, folder });
+    if (command.kind === 'vectors') await vectors(command, folder);
+    else {
+      const gateways = await startGateways(command, { folder, report, onClose: (close) => closers.push(close) });
+      await kinds[command.kind]({ command, gateways, folder });
+    }
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

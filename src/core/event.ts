@@ -65,12 +65,21 @@ export type AnswerEvent =
       readonly scores: readonly number[];
     };
 
-/** Vectors of the inputs from `first` on. Each is JSON text in the caller's encoding, ready to be written. */
+/** Vectors of the inputs from `first` on. */
 export interface VectorsEvent {
   readonly type: 'vectors';
   readonly choice: 0;
   readonly first: number;
-  readonly vectors: readonly string[];
+  readonly vectors: readonly HeldVector[];
+}
+
+/**
+ * Float32 in little-endian order; or the engine's own JSON list, for a caller of numbers. A buffer of its own beside V8's heap, which
+ * who has written it releases at once (`transfer`): strings that wait for so long stay for many more answers.
+ */
+export interface HeldVector {
+  readonly form: 'float32' | 'numbers';
+  readonly bytes: Buffer<ArrayBuffer>;
 }
 
 export type UsageEvent = Extract<AnswerEvent, { readonly type: 'usage' }>;
@@ -184,6 +193,8 @@ export interface Fault extends Partial<EngineErrorReading> {
   readonly detail: string;
   /** HTTP status of the engine's answer, if there was one. */
   readonly status?: number | undefined;
+  /** Length of a vector that should have another one. */
+  readonly vectorLength?: number | undefined;
   /** For how many whole seconds the engine asked to get no requests. */
   readonly retryAfterSeconds?: number;
 }

@@ -1,3 +1,4 @@
+import type { RequestTarget } from '../../core/capability.ts';
 import { causeText, saidText } from '../../core/cause.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Endpoint } from '../../core/endpoint.ts';
@@ -9,8 +10,7 @@ import type { AttemptRecord } from '../core/health.ts';
 import type { Upstream } from '../core/upstream.ts';
 import { readRequest } from '../dialects/embeddings/read-request.ts';
 import { chatErrors } from '../dialects/engine/read-error.ts';
-import { readVectorsAs } from '../dialects/engine/read-vectors.ts';
-import { lengthInDefect } from '../dialects/engine/vector-text.ts';
+import { readVectorsAs, type VectorsOptions } from '../dialects/engine/read-vectors.ts';
 import { writeTask } from '../dialects/engine/write-task.ts';
 import { startAttempt } from '../dispatch/attempt.ts';
 import type { EngineProtocol } from '../dispatch/protocol.ts';
@@ -79,7 +79,8 @@ function askOnce(of: RouteOfModel, { endpoint, texts, upstream, clock }: AskOnce
         events: (found) => void events.push(...found),
         over: (end) => {
           if (isMoved) resolve({ kind: 'failed', why: 'Envoy has no healthy connection to it' });
-          else resolve(end === 'complete' ? answerOf(events, model.embedding?.dimensions ?? 0) : failureOf(end));
+          else if (end !== 'complete') resolve(failureOf(end));
+          else resolve({ kind: 'vectors', vectors: vectorsIn(events, model.embedding?.dimensions ?? 0) });
         },
         crashed: (error) => resolve({ kind: 'failed', why: String(error) }),
       },
@@ -90,36 +91,45 @@ function askOnce(of: RouteOfModel, { endpoint, texts, upstream, clock }: AskOnce
   return promise;
 }
 
-/** The bits of vectors are compared, so base64 is asked for where the engine has it. */
 function protocolOf({ model, route }: RouteOfModel, texts: readonly string[]): EngineProtocol {
   const { cluster, engine, headers, path, query = '' } = route.backend;
-  const request = readRequest({ model: model.id, input: texts, encoding_format: 'base64' });
   return {
     errors: chatErrors,
     request: ({ target }, { name, authority }) => ({
       ...{ cluster: cluster.name, backend: cluster.backend, endpoint: name, authority, headers },
       path: `${path}${engines[engine].embeddings?.path ?? ''}${query}`,
       accept: 'application/json',
-      body: request.task === undefined ? '' : writeTask(request, request.task, target),
+      body: writeProbe(texts, target),
     }),
     reader: (_, { contentType }) =>
-      readVectorsAs(contentType, {
-        ...{ inputs: texts.length, first: 0, encoding: 'base64' },
-        dimensions: model.embedding?.dimensions ?? 0,
-      }),
+      readVectorsAs(contentType, probeAnswer(texts.length, model.embedding?.dimensions ?? 0)),
     continuation: () => ({ mark: 'none', reasoning: false }),
   };
 }
 
-function answerOf(events: readonly AnswerEvent[], dimensions: number): VectorsAnswer {
-  const texts = events.flatMap((event) => (event.type === 'vectors' ? event.vectors : []));
-  const vectors = texts.flatMap((text) => vectorsOfBytes(Buffer.from(text.slice(1, -1), 'base64'), dimensions));
-  return { kind: 'vectors', vectors };
+/** The body of a request for vectors. Their bits are compared, so base64 is asked for where the engine has it. */
+export function writeProbe(input: readonly string[], target: RequestTarget): string {
+  const request = readRequest({ model: target.upstreamModel, input, encoding_format: 'base64' });
+  return request.task === undefined ? '' : writeTask(request, request.task, target);
+}
+
+/** What the answer has to be. */
+export const probeAnswer = (inputs: number, dimensions: number): VectorsOptions => ({
+  ...{ inputs, first: 0, dimensions, encoding: 'base64' },
+});
+
+export function vectorsIn(events: readonly AnswerEvent[], dimensions: number): readonly Float32Array[] {
+  const held = events.flatMap((event) => (event.type === 'vectors' ? event.vectors : []));
+  return held.flatMap(({ bytes }) => vectorsOfBytes(bytes, dimensions));
 }
 
 function failureOf(fault: Fault): VectorsAnswer {
-  const length = lengthInDefect(fault.detail);
-  if (fault.kind === 'malformed' && length !== undefined) return { kind: 'wrong-length', length };
+  const { vectorLength: length } = fault;
+  return length === undefined ? { kind: 'failed', why: whyFailed(fault) } : { kind: 'wrong-length', length };
+}
+
+/** Why there are no vectors, for the operator, on one line. */
+export function whyFailed(fault: Fault): string {
   const detail = fault.kind === 'malformed' ? ` (${fault.detail})` : '';
-  return { kind: 'failed', why: `${causeText(causeOf(fault), fault.status)}${detail}${saidText(fault.said)}` };
+  return `${causeText(causeOf(fault), fault.status)}${detail}${saidText(fault.said)}`;
 }

@@ -52,10 +52,10 @@ export function compileCharMap(base64: string, field: string): CharMap {
   }
 
   const known = new Map<string, string | undefined>();
-  function replacementOf(part: string): string | undefined {
+  const replacementOf = (part: string): string | undefined => {
     if (known.size >= rememberedParts) known.clear();
     return known.getOrInsertComputed(part, lookUp);
-  }
+  };
 
   const eachCharacter = (text: string): string => {
     let mapped = '';

@@ -1,5 +1,5 @@
 import { byteOfCharacter } from './byte-pairs.ts';
-import { compileCharMap } from './char-map.ts';
+import { type CharMap, compileCharMap } from './char-map.ts';
 import { compilePattern } from './compile-pattern.ts';
 import { normalizerSteps } from './normalize-text.ts';
 import { isByteLevel, preTokenizerSteps } from './text-to-words.ts';
@@ -82,14 +82,10 @@ const unbounded: Factors = {
   shrink: Number.POSITIVE_INFINITY,
 };
 
-/** How a model writes a text that it has no longer tokens for. */
-interface Spelling {
-  /** Whether a character is at most one token, because all others are the unknown token. */
-  readonly isByCharacter: boolean;
-  readonly tokensOf: (text: string) => number;
-}
+/** How a model writes a text that it has no longer tokens for. `isByCharacter`: no character is more than one token. */
+type Spelling = ReturnType<typeof spellingOf>;
 
-function spellingOf(model: ModelFile, byteLevel: boolean): Spelling {
+function spellingOf(model: ModelFile, byteLevel: boolean) {
   const isByCharacter = model.type === 'WordPiece' || (model.type === 'Unigram' && model.byte_fallback !== true);
   const known = new Set(byteLevel ? [] : tokensIn(model));
   const tokensOf = (text: string): number =>
@@ -105,15 +101,9 @@ function spellingOf(model: ModelFile, byteLevel: boolean): Spelling {
  * over its characters.
  */
 function after(factors: Factors, step: PlainNormalizer, { isByCharacter, tokensOf }: Spelling): Factors {
-  /** The factors if a byte becomes at most so many bytes and characters, and any number of bytes may become one. */
-  const grown = (growth: { readonly bytes: number; readonly characters: number }): Factors => {
-    const tokens = isByCharacter ? growth.characters : growth.bytes;
-    return {
-      bytes: factors.bytes * growth.bytes,
-      tokens: factors.bytes * tokens,
-      escapedTokens: factors.bytes * tokens,
-      shrink: Number.POSITIVE_INFINITY,
-    };
+  const grown = ({ bytes, characters }: CharMap['growth']): Factors => {
+    const tokens = factors.bytes * (isByCharacter ? characters : bytes);
+    return { bytes: factors.bytes * bytes, tokens, escapedTokens: tokens, shrink: Infinity };
   };
   switch (step.type) {
     case 'NFC':
@@ -133,7 +123,7 @@ function after(factors: Factors, step: PlainNormalizer, { isByCharacter, tokensO
       return factors;
     case 'Strip':
     case 'StripAccents':
-      return { ...factors, shrink: Number.POSITIVE_INFINITY };
+      return { ...factors, shrink: Infinity };
     // Hangul becomes three characters of three bytes each, an ideograph gets two blanks.
     case 'BertNormalizer':
       return grown({ bytes: 3, characters: 1 });
@@ -160,13 +150,9 @@ function replacedAnywhere(
   tokensOf: Spelling['tokensOf'],
 ): Factors {
   if (''.match(compilePattern(pattern, 'normalizer')) !== null) return unbounded;
-  const tokens = 1 + 2 * tokensOf(content);
-  return {
-    bytes: factors.bytes * (1 + 2 * bytesOf(content)),
-    tokens: factors.tokens * tokens,
-    escapedTokens: factors.escapedTokens * tokens,
-    shrink: Number.POSITIVE_INFINITY,
-  };
+  const [bytes, tokens] = [1 + 2 * bytesOf(content), 1 + 2 * tokensOf(content)];
+  const { bytes: from, tokens: fromTokens, escapedTokens } = factors;
+  return { bytes: from * bytes, tokens: fromTokens * tokens, escapedTokens: escapedTokens * tokens, shrink: Infinity };
 }
 
 function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byteLevel: boolean): number {

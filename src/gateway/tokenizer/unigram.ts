@@ -20,7 +20,7 @@ export function compileUnigram(model: UnigramFile): (word: string) => number {
     throw new FieldFault('model.byte_fallback', 'expected <0x00> to <0xFF> in model.vocab');
   const scores = vocab.map(([, score]) => score);
   const unknownScore = scores.reduce((least, score) => Math.min(least, score), Infinity) - unknownPenalty;
-  const trie = createTrie(ids);
+  const { table, tokens } = createTrie(ids);
   let path = createPath(keptUnits);
 
   /** Continues the best way to `start` with a token up to `end`, if this is the best way to `end` so far. */
@@ -35,18 +35,17 @@ export function compileUnigram(model: UnigramFile): (word: string) => number {
   return (word) => {
     if (word.length > keptUnits) path = createPath(word.length);
     path.scores.fill(-Infinity, 0, word.length + 1);
-    path.scores[0] = 0;
-    path.counts[0] = 0;
-    path.isUnknown[0] = 0;
+    for (const values of [path.scores, path.counts, path.isUnknown]) values[0] = 0;
     for (let start = 0; start < word.length;) {
       const first = word.codePointAt(start) ?? 0;
       const after = start + (first > 0xffff ? 2 : 1);
       let isKnown = false;
       let node = 0;
       for (let end = start + 1; end <= word.length; end += 1) {
-        node = trie.next(node, word.charCodeAt(end - 1));
-        if (node === -1) break;
-        const id = trie.tokenAt(node);
+        const entry = table.find(node, word.charCodeAt(end - 1));
+        if (entry === -1) break;
+        node = table.mergedAt(entry);
+        const id = tokens[node] ?? -1;
         if (id === -1) continue;
         if (end === after) isKnown = true;
         offer(start, end, { id, added: 1 });
@@ -72,7 +71,7 @@ const createPath = (units: number) => ({
 
 const utf8Length = (code: number): number => (code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x1_0000 ? 3 : 4);
 
-/** A trie of tokens by UTF-16 units. -1 stands for no node, and for no token. */
+/** A trie of tokens by UTF-16 units: what a node and a unit lead to, and the token that ends at a node, or -1. */
 function createTrie(ids: ReadonlyMap<string, number>) {
   const edges: TokenMerge[] = [];
   const tokenIds: number[] = [-1];
@@ -91,13 +90,5 @@ function createTrie(ids: ReadonlyMap<string, number>) {
     tokenIds[nodes.at(-1) ?? 0] = ids.get(token) ?? -1;
     before = token;
   }
-  const table = createMergeTable(edges);
-  const tokens = Int32Array.from(tokenIds);
-  return {
-    next: (node: number, unit: number): number => {
-      const entry = table.find(node, unit);
-      return entry === -1 ? -1 : table.mergedAt(entry);
-    },
-    tokenAt: (node: number): number => tokens[node] ?? -1,
-  };
+  return { table: createMergeTable(edges), tokens: Int32Array.from(tokenIds) };
 }

@@ -1,16 +1,11 @@
 import { fetch } from 'undici';
-import { causeText, saidText } from '../../core/cause.ts';
 import { reasonOf } from '../../core/call-service.ts';
-import { causeOf } from '../../core/fault-cause.ts';
-import { vectorsOfBytes } from '../../core/vector-reference.ts';
 import { compareVectors, type ProbeVectors, type VectorVerdict } from '../../gateway/core/compare-vectors.ts';
 import { probeTexts } from '../../gateway/core/vector-probe.ts';
-import { readRequest } from '../../gateway/dialects/embeddings/read-request.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { createVectorsReader } from '../../gateway/dialects/engine/read-vectors.ts';
-import { lengthInDefect } from '../../gateway/dialects/engine/vector-text.ts';
-import { writeTask } from '../../gateway/dialects/engine/write-task.ts';
 import { engines } from '../../gateway/engines/engines.ts';
+import { probeAnswer, vectorsIn, whyFailed, writeProbe } from '../../gateway/request/ask-vectors.ts';
 import type { EngineAddress } from './ask-engine.ts';
 
 /** The vectors that an engine makes of the probe texts. `failed`: why there are none, on one line. */
@@ -39,13 +34,12 @@ async function embed(address: EngineAddress, text: string): Promise<ProbedVector
   const { engine, base, model, headers, query = '', dispatcher } = address;
   const row = engines[engine].embeddings;
   if (row === undefined) return { kind: 'failed', why: `Weir has no embeddings support for the engine ${engine}` };
-  const request = readRequest({ model, input: [text], encoding_format: 'base64' });
   const target = { engine, upstreamModel: model, parameters: [] };
   try {
     const response = await fetch(`${base}${row.path}${query}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json', ...Object.fromEntries(headers) },
-      body: request.task === undefined ? '' : writeTask(request, request.task, target),
+      body: writeProbe([text], target),
       redirect: 'manual',
       ...(dispatcher && { dispatcher }),
       signal: AbortSignal.timeout(timeoutMs),
@@ -53,8 +47,7 @@ async function embed(address: EngineAddress, text: string): Promise<ProbedVector
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (response.status !== 200) {
       const reading = chatErrors.read(response.status, new TextDecoder().decode(bytes));
-      const cause = causeOf({ kind: 'status', status: response.status, detail: '', ...reading });
-      return { kind: 'failed', why: causeText(cause, response.status) + saidText(reading.said) };
+      return { kind: 'failed', why: whyFailed({ kind: 'status', status: response.status, detail: '', ...reading }) };
     }
     if (bytes.length > maxBytes) return { kind: 'failed', why: 'the answer is too large' };
     return readVector(bytes);
@@ -65,17 +58,13 @@ async function embed(address: EngineAddress, text: string): Promise<ProbedVector
 
 /** Reads an answer with one vector, whose length is not known before. */
 function readVector(bytes: Uint8Array, dimensions = 1): ProbedVectors {
-  const reader = createVectorsReader({ inputs: 1, first: 0, dimensions, encoding: 'base64' });
+  const reader = createVectorsReader(probeAnswer(1, dimensions));
   const pushed = reader.push(bytes);
   const { events, state } = pushed.state === 'open' ? reader.end() : pushed;
-  if (state === 'complete') {
-    const [text = ''] = events.flatMap((event) => (event.type === 'vectors' ? event.vectors : []));
-    const vectors = vectorsOfBytes(Buffer.from(text.slice(1, -1), 'base64'), dimensions);
-    return { kind: 'vectors', dimensions, vectors };
-  }
+  if (state === 'complete') return { kind: 'vectors', dimensions, vectors: vectorsIn(events, dimensions) };
   if (state === 'open') return { kind: 'failed', why: 'the answer has no end' };
-  const length = lengthInDefect(state.detail);
-  if (length !== undefined && length !== dimensions) return readVector(bytes, length);
+  const { vectorLength } = state;
+  if (vectorLength !== undefined && vectorLength !== dimensions) return readVector(bytes, vectorLength);
   return { kind: 'failed', why: `the answer is not a vector: ${state.detail}` };
 }
 

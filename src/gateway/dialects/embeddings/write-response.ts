@@ -1,4 +1,5 @@
-import type { AnswerIdentity, JsonWriter, StreamWriter } from '../../../core/dialect.ts';
+import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../../core/dialect.ts';
+import type { HeldVector } from '../../../core/event.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type Bill, formatUsd } from '../../../core/money.ts';
 
@@ -8,20 +9,22 @@ export function createStreamWriter(): StreamWriter {
 }
 
 /** An answer of so many characters is written in pieces of this size. */
-export const pieceLength = 128 * 1024;
+export const pieceLength = 32 * 1024;
 
 /** Assembles vectors into one list of embeddings, in the order of the inputs, whatever the order in which they come. */
-export function createJsonWriter({ id, model }: AnswerIdentity): JsonWriter {
-  const vectors: string[] = [];
+export function createJsonWriter({ id, model }: AnswerIdentity, { task }: Pick<AskedAnswer, 'task'>): JsonWriter {
+  const write32 = task?.kind === 'embedding' && task.encoding === 'base64' ? writeBase64 : writeNumbers;
+  const vectors: HeldVector[] = [];
   let length = 0;
 
   function* write(bill: Bill): Generator<string> {
     let piece = `{"object":"list","id":${JSON.stringify(id)},"data":[`;
     for (const [index, vector] of vectors.entries()) {
-      piece += `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":${vector}}`;
+      const text = vector.form === 'numbers' ? vector.bytes.toString('latin1') : write32(vector.bytes);
+      piece += `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":${text}}`;
+      vector.bytes.buffer.transfer(0);
       if (piece.length < pieceLength) continue;
       yield piece;
-      vectors.fill('', 0, index + 1);
       piece = '';
     }
     yield `${piece}],"model":${JSON.stringify(model)},"usage":${writeUsage(bill)}}`;
@@ -33,7 +36,7 @@ export function createJsonWriter({ id, model }: AnswerIdentity): JsonWriter {
         if (event.type !== 'vectors') continue;
         for (const [at, vector] of event.vectors.entries()) {
           vectors[event.first + at] = vector;
-          length += vector.length;
+          length += vector.bytes.length;
         }
       }
     },
@@ -41,6 +44,12 @@ export function createJsonWriter({ id, model }: AnswerIdentity): JsonWriter {
     pieces: (bill) => (length > pieceLength ? write(bill) : undefined),
   };
 }
+
+const writeBase64 = (bytes: Buffer): string => `"${bytes.toString('base64')}"`;
+
+/** The numbers that are exactly these float32. */
+const writeNumbers = ({ buffer, byteOffset, length }: Buffer): string =>
+  `[${new Float32Array(buffer, byteOffset, length / 4).join(',')}]`;
 
 /** The cost is the exact decimal, as on the chat surface. */
 function writeUsage({ usage, cost }: Bill): string {

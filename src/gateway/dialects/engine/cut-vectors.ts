@@ -24,8 +24,8 @@ const fieldLength = 64;
 const encoding = 'latin1';
 
 interface CutState {
-  /** The parts without vectors. */
-  readonly kept: string[];
+  /** The parts without vectors, as bytes of their own: a slice would keep the whole text from which it was cut. */
+  readonly kept: Buffer[];
   /** The end of what has come, if it may be the beginning of a field. */
   carry: string;
   /** The vector that has begun. */
@@ -39,7 +39,7 @@ export function createVectorCutter(): VectorCutter {
     push: (bytes) => push(state, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(encoding)),
     rest: () => {
       const { kept, carry, open } = state;
-      return open === undefined ? Buffer.from(kept.join('') + carry, encoding).toString() : undefined;
+      return open === undefined ? Buffer.concat([...kept, Buffer.from(carry, encoding)]).toString() : undefined;
     },
   };
 }
@@ -59,12 +59,12 @@ function begin(state: CutState, text: string, from: number): number {
   const found = vectorField.exec(text);
   if (found === null) {
     const rest = Math.max(from, text.length - fieldLength);
-    state.kept.push(text.slice(from, rest));
+    state.kept.push(Buffer.from(text.slice(from, rest), encoding));
     state.carry = text.slice(rest);
     return text.length;
   }
   const end = found.index + found[0].length;
-  state.kept.push(text.slice(from, end), String(state.count));
+  state.kept.push(Buffer.from(`${text.slice(from, end)}${state.count}`, encoding));
   state.count += 1;
   state.open = { form: text[end] === '[' ? 'numbers' : 'text', parts: [] };
   return end + 1;

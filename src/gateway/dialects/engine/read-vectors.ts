@@ -1,4 +1,4 @@
-import type { AnswerEvent, Fault, ReadStep, ResponseReader, VectorsEvent } from '../../../core/event.ts';
+import type { AnswerEvent, Fault, HeldVector, ReadStep, ResponseReader, VectorsEvent } from '../../../core/event.ts';
 import { isObject, parseJson } from '../../../core/json.ts';
 import { createVectorCutter, type CutVector } from './cut-vectors.ts';
 import { errorInside, plainModelName } from './read-answer.ts';
@@ -18,7 +18,7 @@ const maxNumberBytes = 48;
 const maxBytesOfItem = 1024;
 const maxBytesBeside = 1024 * 1024;
 
-const malformed = (detail: string): Fault => ({ kind: 'malformed', detail });
+const malformed = (detail: string, vectorLength?: number): Fault => ({ kind: 'malformed', detail, vectorLength });
 
 /** Returns the reader of an embeddings answer, or undefined for a content type that cannot hold one. */
 export function readVectorsAs(contentType: string, options: VectorsOptions): ResponseReader | undefined {
@@ -27,23 +27,24 @@ export function readVectorsAs(contentType: string, options: VectorsOptions): Res
 
 /**
  * Reads an embeddings answer of the public wire format, in numbers or base64, whatever was asked for. Each vector is checked and
- * brought into the caller's encoding as soon as it has come, and its engine's text is released unless it is passed on. All events
+ * made a `HeldVector` as soon as it has come, and its engine's text is released. All events
  * come at the end. A vector that is no vector of this model fails the answer: null in its place, a wrong length, a value that is not
  * finite, only zeros. So do a missing vector, one that comes twice, and one that nobody asked for.
  */
 export function createVectorsReader(options: VectorsOptions): ResponseReader {
   const { inputs, dimensions } = options;
   const cutter = createVectorCutter();
-  const vectors: string[] = [];
+  const vectors: HeldVector[] = [];
   const maxBytes = inputs * (dimensions * maxNumberBytes + maxBytesOfItem) + maxBytesBeside;
   let bytesSeen = 0;
   let fault: Fault | undefined;
   let model: string | undefined;
 
   function take(cut: CutVector): void {
-    const reading = vectors.length < inputs ? readVector(cut, options) : { defect: 'more vectors than inputs' };
-    if ('defect' in reading) fault ??= malformed(reading.defect);
-    else vectors.push(reading.text);
+    const reading: VectorReading =
+      vectors.length < inputs ? readVector(cut, options) : { defect: 'more vectors than inputs' };
+    if ('defect' in reading) fault ??= malformed(reading.defect, reading.length);
+    else vectors.push(reading);
   }
 
   return {
@@ -80,13 +81,13 @@ function readVector({ form, text }: CutVector, options: VectorForm): VectorReadi
 }
 
 /** Puts the vectors into the order of the inputs. An engine may answer in another order, and then numbers its vectors. */
-function placeVectors(answer: unknown, vectors: readonly string[], options: VectorsOptions): VectorsEvent | Fault {
+function placeVectors(answer: unknown, vectors: readonly HeldVector[], options: VectorsOptions): VectorsEvent | Fault {
   const { inputs, first } = options;
   const data = isObject(answer) ? answer['data'] : undefined;
   if (!Array.isArray(data)) return malformed('no list of vectors');
   if (data.length !== inputs) return malformed(`${data.length} vectors for ${inputs} inputs`);
   const items: readonly unknown[] = data;
-  const placed: string[] = [];
+  const placed: HeldVector[] = [];
   const taken = new Set<unknown>();
   for (const [at, item] of items.entries()) {
     const { index = at, embedding } = isObject(item) ? item : {};

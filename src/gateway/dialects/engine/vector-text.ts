@@ -1,4 +1,5 @@
 /** Checks and converts single vectors, as engines write them: numbers as JSON, or little-endian float32 in base64. */
+import type { HeldVector } from '../../../core/event.ts';
 
 /** What a vector has to be, and how its caller wants it. */
 export interface VectorForm {
@@ -7,8 +8,12 @@ export interface VectorForm {
   readonly encoding: 'float' | 'base64';
 }
 
-/** A vector as JSON text for its caller, or what is wrong with it, in words that hold nothing of it. */
-export type VectorReading = { readonly text: string } | { readonly defect: string };
+/** A vector, or what is wrong with it, in words that hold nothing of it. `length`: it has this length, and should have another one. */
+export type VectorReading = HeldVector | VectorDefect;
+interface VectorDefect {
+  readonly defect: string;
+  readonly length?: number;
+}
 
 /** A number with so many characters, and no exponent, is within the range of float32 whatever its digits. */
 const plainLength = 32;
@@ -37,14 +42,14 @@ interface NumberScan {
  */
 export function readNumbers(text: string, { dimensions, encoding }: VectorForm): VectorReading {
   const scan: NumberScan = { text, at: 0, hasValue: false };
-  const bytes = encoding === 'base64' ? Buffer.allocUnsafe(dimensions * 4) : undefined;
+  const bytes = Buffer.allocUnsafeSlow(encoding === 'base64' ? dimensions * 4 : text.length + 2);
   let count = 0;
   skipBlanks(scan);
   while (scan.at < text.length) {
     const from = scan.at;
     const defect = scanNumber(scan);
     if (defect !== undefined) return { defect };
-    if (count < dimensions) bytes?.writeFloatLE(Number(text.slice(from, scan.at)), count * 4);
+    if (encoding === 'base64' && count < dimensions) bytes.writeFloatLE(Number(text.slice(from, scan.at)), count * 4);
     count += 1;
     skipBlanks(scan);
     if (scan.at === text.length) break;
@@ -54,27 +59,24 @@ export function readNumbers(text: string, { dimensions, encoding }: VectorForm):
     if (scan.at === text.length) return { defect: 'not a list of numbers' };
   }
   const defect = defectOf({ count, dimensions, hasValue: scan.hasValue });
-  if (defect !== undefined) return { defect };
-  return { text: bytes === undefined ? `[${text}]` : `"${bytes.toString('base64')}"` };
+  if (defect !== undefined) return defect;
+  if (encoding === 'float') bytes.write(`[${text}]`, 'latin1');
+  return { form: encoding === 'float' ? 'numbers' : 'float32', bytes };
 }
 
-/** Reads base64 of little-endian float32. A caller who wants numbers gets those that are exactly these float32. */
-export function readBase64(text: string, { dimensions, encoding }: VectorForm): VectorReading {
-  const bytes = Buffer.from(text, 'base64');
-  if (bytes.length % 4 !== 0 || bytes.length !== sizeOfBase64(text)) return { defect: 'not base64 of float32' };
-  const count = bytes.length / 4;
-  const numbers: number[] = [];
+/** Reads base64 of little-endian float32. Engines may leave out the padding, or use another alphabet. */
+export function readBase64(text: string, { dimensions }: Pick<VectorForm, 'dimensions'>): VectorReading {
+  const size = sizeOfBase64(text);
+  if (size < 0 || size % 4 !== 0) return { defect: 'not base64 of float32' };
+  const bytes = Buffer.allocUnsafeSlow(size);
+  if (bytes.write(text, 'base64') !== size) return { defect: 'not base64 of float32' };
   let hasValue = false;
-  for (let at = 0; at < bytes.length; at += 4) {
+  for (let at = 0; at < size; at += 4) {
     const value = bytes.readFloatLE(at);
     if (!Number.isFinite(value)) return { defect: 'a value that is not a finite number' };
     if (value !== 0) hasValue = true;
-    if (encoding === 'float') numbers.push(value);
   }
-  const defect = defectOf({ count, dimensions, hasValue });
-  if (defect !== undefined) return { defect };
-  // Engines may leave out the padding, or use another alphabet.
-  return { text: encoding === 'float' ? JSON.stringify(numbers) : `"${bytes.toString('base64')}"` };
+  return defectOf({ count: size / 4, dimensions, hasValue }) ?? { form: 'float32', bytes };
 }
 
 /** The bytes that base64 stands for, if all of its characters are base64's. */
@@ -83,20 +85,14 @@ function sizeOfBase64(text: string): number {
   return /^={0,2}$/.test(text.slice(digits.length)) ? Math.floor((digits.length * 3) / 4) : -1;
 }
 
-/** The length in the defect of a vector that has another one than expected. Undefined: another defect. */
-export function lengthInDefect(defect: string): number | undefined {
-  const [, length] = /^a vector of length (\d+), expected \d+$/.exec(defect) ?? [];
-  return length === undefined ? undefined : Number(length);
-}
-
 function defectOf(found: {
   readonly count: number;
   readonly dimensions: number;
   readonly hasValue: boolean;
-}): string | undefined {
+}): VectorDefect | undefined {
   const { count, dimensions, hasValue } = found;
-  if (count !== dimensions) return `a vector of length ${count}, expected ${dimensions}`;
-  return hasValue ? undefined : 'a vector of zeros';
+  if (count !== dimensions) return { defect: `a vector of length ${count}, expected ${dimensions}`, length: count };
+  return hasValue ? undefined : { defect: 'a vector of zeros' };
 }
 
 function skipBlanks(scan: NumberScan): void {

@@ -51,7 +51,7 @@ it('writes large documents piece by piece, to the same answer', () => {
   const pieces = [...(writer.pieces?.(bill) ?? expect.fail('one piece'))];
   expect(pieces.length).toBeGreaterThan(5);
   expect(pieces.join('')).toBe(writer.finish(bill));
-  const cut = createJsonWriter({ id: 'rerank-1', created: 1, model: 'demo/rerank' }, { task: { ...task, topN: 2 } });
+  const cut = createJsonWriter({ id: 'rerank-1', created: 1, model: 'demo/rerank' }, { task: { ...task, topN: 1 } });
   cut.push([{ type: 'ranks', choice: 0, first: 0, scores: returned.map((_, at) => at / 50) }]);
   expect(cut.pieces?.(bill)).toBeUndefined();
 });
