@@ -3,8 +3,16 @@ import type { RateLimit } from './check-refusal.ts';
 import type { Promised } from './world-view.ts';
 
 const rich = 1_000_000_000_000n;
+/** A workspace, as a world begins with it. */
+interface WorkspacePlan {
+  readonly credit: bigint;
+  readonly maxInFlight: number;
+  readonly tokensPerMinute?: number;
+  readonly tagTokensPerMinute?: Readonly<Record<string, number>>;
+}
+
 /** Of the workspaces of a world, in their order: one has hardly any money, one may have few requests in flight. */
-export const workspaces = [
+export const workspaces: readonly WorkspacePlan[] = [
   { credit: rich, maxInFlight: 64 },
   { credit: rich, maxInFlight: 64 },
   { credit: 4_000_000_000n, maxInFlight: 64 },
@@ -12,7 +20,9 @@ export const workspaces = [
   // Of identities alone: no operator stops them.
   { credit: rich, maxInFlight: 64 },
   { credit: rich, maxInFlight: 64 },
-] as const;
+  // Of keys with limits in tokens alone. A third of the requests with tags have this one.
+  { credit: rich, maxInFlight: 64, tokensPerMinute: 900, tagTokensPerMinute: { 'of=1': 200 } },
+];
 
 /** About one answer. */
 const tight = 2_400_000_000n;
@@ -90,10 +100,15 @@ const accountPlans = identityPlans.flatMap((identity) =>
   identity.accounts.map((account): AccountPlan => ({ identity, ...account })),
 );
 
-/** Keys with a limit in tokens a minute: some answers, and less than one that nothing caps. They came last, so they have the last numbers. */
+/**
+ * Keys with a limit in tokens a minute: some answers, and less than one that nothing caps; and two whose workspace and tags have limits,
+ * of which one has its own as well. They came last, so they have the last numbers.
+ */
 const limitedPlans: readonly KeyPlan[] = [
   { ...usual, workspace: 0, tokensPerMinute: 240 },
   { ...usual, workspace: 1, tokensPerMinute: 2_400 },
+  { ...usual, workspace: 6 },
+  { ...usual, workspace: 6, tokensPerMinute: 500 },
 ];
 
 /** The keys of a world by their numbers, with the accounts of its identities. */
@@ -130,8 +145,8 @@ export const [slowKey, crowdedKey, endingKey, unknownKey] = [8, 9, 10, 11] as co
 /** Keys whose budget is for a longer time than a day. */
 export const longBudgetKeys = [12, 13] as const;
 
-/** Keys with a limit in tokens a minute, the lower one first. */
-export const limitedKeys = [keyPlans.length - 2, keyPlans.length - 1] as const;
+/** Keys with a limit in tokens a minute, as in `limitedPlans`. */
+export const limitedKeys = [4, 3, 2, 1].map((last) => keyPlans.length - last);
 
 /** Keys that are suspended, or rotated, shortly before what services store is out of reach. */
 export const [heldKey, rotatedKey] = [14, 15] as const;

@@ -5,7 +5,11 @@ import { createLimitsModel, type LimitsModelOptions, type PlannedLimits, tighter
 const planned = { key: 3, rate: 1, burst: 2, maxInFlight: 2 };
 const rate = { limit: 1, remaining: 0, resetSeconds: 0, nextSeconds: 1 };
 const free = (): Slot => ({ reserve: () => undefined, adjust: () => undefined, release: () => undefined });
-const refused = (by: 'rate' | 'concurrency' | 'tokens' | 'balance'): AdmitResult => ({ kind: 'refused', by, rate });
+const refused = (by: Extract<AdmitResult, { readonly kind: 'refused' }>['by']): AdmitResult => ({
+  kind: 'refused',
+  by,
+  rate,
+});
 const admitted = (slot: Slot = free()): AdmitResult => ({ kind: 'admitted', rate, slot });
 
 function setUp(
@@ -168,6 +172,38 @@ describe('a model of limits', () => {
       at(300);
       await admitLater(Promise.resolve(refused('tokens')));
       expect(faults).toEqual([expect.stringContaining('it has 40.300 of a minute at least')]);
+    });
+
+    it('compares each limit of a request: of its key, its workspace and its tags', () => {
+      const { admit, slot, faults } = setUp('alone', { ...roomy, workspaceTokens: 100, tagTokens: { 'of=1': 30 } });
+      const [ofKey, ofWorkspace, ofTag] = [
+        { id: 'key:k', by: 'tokens', perMinute: 60 } as const,
+        { id: 'ws:w', by: 'workspace-tokens', perMinute: 100 } as const,
+        { id: 'tag:w:of=1', by: 'tag-tokens', perMinute: 30 } as const,
+      ];
+      const tagged = { tokens: [ofKey, ofWorkspace, ofTag] };
+      const first = slot(admit(admitted(), tagged));
+      void first.reserve(1n, funds, { tokens: 40 });
+      admit(refused('tag-tokens'), tagged);
+      expect(faults).toEqual([]);
+      admit(refused('workspace-tokens'), { tokens: [ofKey, ofWorkspace] });
+      admit(admitted(), tagged);
+      expect(faults.splice(0)).toEqual([
+        expect.stringContaining('refused for its workspace-tokens: it has 60.000 of a minute at least'),
+        expect.stringContaining('served: it has -10.000 tag-tokens of a minute at most'),
+      ]);
+      // Another key of the workspace.
+      void slot(admit(admitted(), { keyId: 'other', tokens: [{ ...ofKey, id: 'key:other' }, ofWorkspace] })).reserve(
+        1n,
+        funds,
+        {
+          tokens: 60,
+        },
+      );
+      admit(refused('workspace-tokens'), { tokens: [ofKey, ofWorkspace] });
+      expect(faults).toEqual([]);
+      admit(admitted(), { tokens: [ofKey, ofWorkspace, { ...ofTag, perMinute: 31 }] });
+      expect(faults[0]).toBe('key 3 is held against 1,99,99,60,100,31 in place of 1,99,99,60,100,30');
     });
 
     it('is not held against what happened to a server', () => {

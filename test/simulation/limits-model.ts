@@ -8,6 +8,9 @@ import {
   type Short,
   type Shortage,
   type Slot,
+  type TokenLimit,
+  type TokenLimitName,
+  tokenLimitNames,
 } from '../../src/core/limits.ts';
 import { keyPlans, workspaces } from './accounts.ts';
 import type { RateLimit } from './check-refusal.ts';
@@ -21,7 +24,24 @@ export interface PlannedLimits extends RateLimit {
   readonly maxInFlight: number;
   /** Absent: the key has no such limit. */
   readonly tokensPerMinute?: number | undefined;
+  /** Of its workspace, and of tags of requests. */
+  readonly workspaceTokens?: number | undefined;
+  readonly tagTokens?: Readonly<Record<string, number>> | undefined;
 }
+
+/** The planned tokens a minute of a limit. Undefined: the plan has no such limit. */
+function plannedTokens(planned: PlannedLimits, { id, by }: Pick<TokenLimit, 'id' | 'by'>): number | undefined {
+  switch (by) {
+    case 'tokens':
+      return planned.tokensPerMinute;
+    case 'workspace-tokens':
+      return planned.workspaceTokens;
+    case 'tag-tokens':
+      return planned.tagTokens?.[id.split(':').slice(2).join(':')];
+  }
+}
+
+const isTokenLimit = (name: LimitName | 'admitted' | undefined): boolean => tokenLimitNames.some((one) => one === name);
 
 /** A request at the limits. */
 interface Admission {
@@ -35,8 +55,13 @@ interface Admission {
   releasing: Moment;
   free: Moment;
   held: bigint;
-  /** Undefined: its key has no limit in tokens. */
-  readonly tokens: HeldTokens | undefined;
+  /** What it holds of each of its limits in tokens. */
+  readonly tokens: readonly HeldOfLimit[];
+}
+
+interface HeldOfLimit {
+  readonly limit: TokenLimit;
+  readonly held: HeldTokens;
 }
 
 /** A bucket is full after this time, whatever was taken from it. */
@@ -127,25 +152,40 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
 
   /** Compares what was said about tokens a minute. A refusal by what is checked before says nothing about them. */
   function compareTokens(
-    { ask, planned, tokens: own }: Admission,
+    one: Admission,
     result: LimitName | 'admitted' | undefined,
     during: readonly [Moment, Moment],
   ): void {
-    if (planned.tokensPerMinute === undefined) return;
-    const isCalmSince = (ms: number): boolean => isCalm(ms, during[1].ms);
+    // Which of several limits is named first is not promised.
+    for (const held of one.tokens)
+      if (!isTokenLimit(result) || result === held.limit.by) compareLimit(one, held, { result, during });
+  }
+
+  function compareLimit(
+    { planned }: Admission,
+    { limit, held }: HeldOfLimit,
+    {
+      result,
+      during,
+    }: { readonly result: LimitName | 'admitted' | undefined; readonly during: readonly [Moment, Moment] },
+  ): void {
     for (const [tightened, change] of [
       [undefined, (same: PlannedLimits) => same] as const,
       ...Object.entries(tighter),
     ]) {
-      const { key, tokensPerMinute = 0 } = change(planned);
-      if (tightened !== undefined && tokensPerMinute === planned.tokensPerMinute) continue;
-      const { fewest, most, sinceMs } = tokenModel.left(tokensPerMinute, { keyId: ask.keyId, own, during });
-      if (!isCalmSince(sinceMs)) return;
-      const isRefused = result === 'tokens';
+      const changed = change(planned);
+      const perMinute = plannedTokens(changed, limit) ?? 0;
+      if (tightened !== undefined && perMinute === plannedTokens(planned, limit)) continue;
+      const { fewest, most, sinceMs } = tokenModel.left(perMinute, { limitId: limit.id, own: held, during });
+      if (!isCalm(sinceMs, during[1].ms)) return;
+      const isRefused = result === limit.by;
       if (isRefused && fewest >= 1 - tolerance.refused)
-        violate(`key ${key} is refused for its tokens: it has ${fewest.toFixed(3)} of a minute at least`, tightened);
+        violate(
+          `key ${changed.key} is refused for its ${limit.by}: it has ${fewest.toFixed(3)} of a minute at least`,
+          tightened,
+        );
       if (!isRefused && most < 1 - tolerance.admitted)
-        violate(`key ${key} is served: it has ${most.toFixed(3)} tokens of a minute at most`, tightened);
+        violate(`key ${changed.key} is served: it has ${most.toFixed(3)} ${limit.by} of a minute at most`, tightened);
     }
   }
 
@@ -183,20 +223,36 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
       return;
     }
     if (places.fewest >= maxInFlight) says(`${places.fewest} requests of ${maxInFlight} are in flight already`);
-    if (result === 'tokens') return;
+    if (isTokenLimit(result)) return;
     if (kind === 'shared' || tightened !== undefined) return;
     const short = shortageOf(one, one.ask.funds) ?? 'admitted';
     if (short !== result) says(`expected ${short}`);
   }
 
   /** What is asked must be what the plan says: a limit that was read wrongly counts wrongly everywhere. */
-  function compareAsk({ key, rate, burst, maxInFlight, tokensPerMinute }: PlannedLimits, ask: LimitsAsk): void {
-    const ofTokens = ask.tokens?.find(({ by }) => by === 'tokens')?.perMinute;
-    const [wanted, asked] = [
-      [rate, burst, maxInFlight, tokensPerMinute],
-      [ask.rate, ask.burst, ask.maxInFlight, ofTokens],
+  function compareAsk(planned: PlannedLimits, { rate, burst, maxInFlight, tokens: asked = [] }: LimitsAsk): void {
+    const { key, tokensPerMinute, workspaceTokens } = planned;
+    const perMinute = (name: TokenLimitName): number | undefined => asked.find(({ by }) => by === name)?.perMinute;
+    const ofTags = asked.filter(({ by }) => by === 'tag-tokens');
+    const [wanted, found] = [
+      [
+        planned.rate,
+        planned.burst,
+        planned.maxInFlight,
+        tokensPerMinute,
+        workspaceTokens,
+        ...ofTags.map((limit) => plannedTokens(planned, limit) ?? 0),
+      ],
+      [
+        rate,
+        burst,
+        maxInFlight,
+        perMinute('tokens'),
+        perMinute('workspace-tokens'),
+        ...ofTags.map((limit) => limit.perMinute),
+      ],
     ].map((limits) => limits.filter((limit) => limit !== undefined).join());
-    if (wanted !== asked) violate(`key ${key} is held against ${asked} in place of ${wanted}`);
+    if (wanted !== found) violate(`key ${key} is held against ${found} in place of ${wanted}`);
   }
 
   function slotOf(one: Admission, slot: Slot, own: Set<Admission>): Slot {
@@ -209,29 +265,30 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
       reserve: (cost, funds, asked) => {
         const expected = shortageOf(one, funds);
         const called = moment();
-        const answered = one.tokens?.reserve(asked?.tokens ?? 0);
+        const answered = one.tokens.map(({ held }) => held.reserve(asked?.tokens ?? 0));
         const end = (short: Short): Short => {
-          answered?.(short === undefined);
+          for (const answer of answered) answer(short === undefined);
           // Funds are looked at first where a server counts tokens.
-          if (kind === 'alone' || short === undefined || short === 'tokens')
+          if (kind === 'alone' || short === undefined || isTokenLimit(short))
             compareTokens(one, short, [called, kind === 'alone' ? called : moment()]);
           return keep(cost, short);
         };
         const short = slot.reserve(cost, funds, asked);
         if (short instanceof Promise) return short.then(end);
-        if (kind === 'alone' && short !== 'tokens' && short !== expected)
+        if (kind === 'alone' && !isTokenLimit(short) && short !== expected)
           violate(`key ${one.planned.key} reserves: ${short ?? 'nothing'} is short, expected ${expected ?? 'nothing'}`);
         return end(short);
       },
       adjust: (cost, asked) => {
         if (one.releasing === never) one.held = cost;
-        if (asked !== undefined && one.releasing === never) one.tokens?.adjust(asked.tokens);
+        if (asked !== undefined && one.releasing === never)
+          for (const { held } of one.tokens) held.adjust(asked.tokens);
         slot.adjust(cost, asked);
       },
       release: (left, used) => {
         if (one.releasing === never) {
           [one.releasing, one.held] = [moment(), 0n];
-          one.tokens?.settle(used?.tokens ?? 0);
+          for (const { held } of one.tokens) held.settle(used?.tokens ?? 0);
         }
         const released = slot.release(left, used);
         const end = (): void => {
@@ -251,7 +308,7 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
       const own = new Set<Admission>();
       onDeath(() => {
         for (const one of own) {
-          one.tokens?.die();
+          for (const { held } of one.tokens) held.die();
           if (one.releasing === never) one.releasing = moment();
           if (one.answered === never) one.answered = moment();
           // The others count it until its lease has ended.
@@ -268,7 +325,7 @@ export function createLimitsModel(options: LimitsModelOptions): LimitsModel {
           const one: Admission = {
             ...{ ask, planned, called: moment(), answered: never, result: undefined },
             ...{ releasing: never, free: never, held: 0n },
-            tokens: planned.tokensPerMinute === undefined ? undefined : tokenModel.hold(ask.keyId),
+            tokens: (ask.tokens ?? []).map((limit) => ({ limit, held: tokenModel.hold(limit.id) })),
           };
           admissions.push(one);
           own.add(one);
@@ -305,6 +362,10 @@ function tokensAfter(taken: readonly number[], { rate, burst }: RateLimit, atMs:
 const withTokens = (planned: PlannedLimits, more: number): PlannedLimits => ({
   ...planned,
   tokensPerMinute: planned.tokensPerMinute && planned.tokensPerMinute + more,
+  workspaceTokens: planned.workspaceTokens && planned.workspaceTokens + more,
+  tagTokens:
+    planned.tagTokens &&
+    Object.fromEntries(Object.entries(planned.tagTokens).map(([tag, perMinute]) => [tag, perMinute + more])),
 });
 
 /** Each limit one unit lower, and one unit higher. */
@@ -327,7 +388,10 @@ export function createLimitsModels(
     plannedFor: (keyId: string): PlannedLimits | undefined => {
       const key = keys().findIndex(({ id, later }) => id === keyId || later?.id === keyId);
       const planned = keyPlans[key];
-      return planned && { ...planned, key, maxInFlight: workspaces[planned.workspace]?.maxInFlight ?? 0 };
+      const { maxInFlight = 0, tokensPerMinute, tagTokensPerMinute } = workspaces[planned?.workspace ?? -1] ?? {};
+      return (
+        planned && { ...planned, key, maxInFlight, workspaceTokens: tokensPerMinute, tagTokens: tagTokensPerMinute }
+      );
     },
     tighter: tighterLimits,
     violate: (text: string, tightened?: string) => void faults.push({ invariant: 'limits', text, tightened }),

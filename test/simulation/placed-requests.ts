@@ -49,14 +49,17 @@ export function placedEvents(rare: ReadonlySet<Rarity>, place: Place): readonly 
   }
   if (rare.has('token-limits'))
     times(2, () => {
-      const [at, service, [key]] = [somewhere(), Math.floor(chance() * 4), limitedKeys];
+      const [at, service, key] = [somewhere(), Math.floor(chance() * 4), limitedKeys[0]!];
       // Together they use up a minute, and then one comes for each token that comes back, until some have passed again.
       for (let index = 0; index < 12; index += 1) ask(at + 40 * index, { key, service, maxTokens: 8 + 4 * index });
       for (let index = 0; index < 80; index += 1) ask(at + 1_500 + 240 * index, { key, service, maxTokens: 20 });
       // Admitted together, they reserve when their prompts are there.
       for (let index = 0; index < 8; index += 1)
         ask(at + 90_000 + index, { key, service, upload: { ms: 400, stalls: false } });
-      for (let index = 0; index < 12; index += 1) ask(at + 25_000 + 5 * index, { key: limitedKeys[1], words: 40 });
+      for (let index = 0; index < 12; index += 1) ask(at + 25_000 + 5 * index, { key: limitedKeys[1]!, words: 40 });
+      // Of two keys, against the limits of their workspace and of a tag.
+      for (let index = 0; index < 40; index += 1)
+        ask(at + 40_000 + 150 * index, { key: limitedKeys[2 + (index % 2)]!, service, maxTokens: 8 + index });
     });
   if (rare.has('few-places'))
     times(6, () => {

@@ -97,11 +97,11 @@ export function createStatusInvariants(world: World, violate: Violate): StatusIn
     const ofKey = calls.filter(({ event }) => event.key === call.event.key);
     const ofWorkspace = calls.filter((other) => workspaceOf(other) === workspaceOf(call)).map(counted);
     const limit = keyPlans[call.event.key];
-    const { maxInFlight = 0 } = workspaces[workspaceOf(call) ?? 0] ?? {};
+    const { maxInFlight = 0, tokensPerMinute } = workspaces[workspaceOf(call) ?? 0] ?? {};
     return (
       limit === undefined ||
       // What its tokens a minute may refuse is compared with the model of limits.
-      limit.tokensPerMinute !== undefined ||
+      (limit.tokensPerMinute ?? tokensPerMinute) !== undefined ||
       mayBeBlocked(own, ofKey.map(counted)) ||
       mayRefuseRate(own, ofKey.map(counted), limit) ||
       mayRefuseCalls(own, ofWorkspace, maxInFlight)

@@ -13,7 +13,7 @@ interface Change {
   readonly tokens: number;
 }
 
-/** The tokens that a request holds of the limit of its key, as it changes them. */
+/** The tokens that a request holds of a limit, as it changes them. */
 export interface HeldTokens {
   /** Asks for so many. Returns what is to be called with the answer. */
   readonly reserve: (tokens: number) => (isReserved: boolean) => void;
@@ -32,7 +32,7 @@ export interface TokensLeft {
 
 /** Who asks, and when. */
 interface Asked {
-  readonly keyId: string;
+  readonly limitId: string;
   readonly own: HeldTokens | undefined;
   readonly during: readonly [called: Moment, answered: Moment];
 }
@@ -43,7 +43,7 @@ const rememberedMs = 10 * 60_000;
 const before = 1e-6;
 
 /**
- * The tokens that requests hold of limits in tokens a minute, by key. A limit holds a minute's tokens and fills continuously: at any time
+ * The tokens that requests hold of limits in tokens a minute, by limit. A limit holds a minute's tokens and fills continuously: at any time
  * it has the least that any earlier moment allows, which is a full bucket, what has flowed in since, and without what has been
  * taken since.
  */
@@ -55,9 +55,9 @@ export function createTokenModel({
   /** How long a server may not know what was changed. Undefined: a change counts at once. */
   readonly settledMs: number | undefined;
 }) {
-  const byKey = new Map<string, { readonly changes: readonly Change[]; readonly owner: HeldTokens }[]>();
+  const byLimit = new Map<string, { readonly changes: readonly Change[]; readonly owner: HeldTokens }[]>();
 
-  function hold(keyId: string): HeldTokens {
+  function hold(limitId: string): HeldTokens {
     const changes: Change[] = [];
     let answeredAt = never;
     let isDead = false;
@@ -69,7 +69,7 @@ export function createTokenModel({
       reserve: (tokens) => {
         const change = { from: moment(), until: () => answeredAt, tokens };
         changes.push(change);
-        byKey.getOrInsertComputed(keyId, () => []).push({ changes, owner });
+        byLimit.getOrInsertComputed(limitId, () => []).push({ changes, owner });
         return (isReserved) => {
           if (isReserved) answeredAt = moment();
           else changes.splice(changes.indexOf(change), 1);
@@ -109,11 +109,11 @@ export function createTokenModel({
   }
 
   /** What is left for a request, whose own tokens do not count. */
-  function left(perMinute: number, { keyId, own, during: [called, answered] }: Asked): TokensLeft {
+  function left(perMinute: number, { limitId, own, during: [called, answered] }: Asked): TokensLeft {
     const forgotten = called.ms - rememberedMs;
-    const known = byKey.get(keyId) ?? [];
+    const known = byLimit.get(limitId) ?? [];
     const remembered = known.filter(({ changes }) => (changes.at(-1)?.until().ms ?? Infinity) > forgotten);
-    byKey.set(keyId, remembered);
+    byLimit.set(limitId, remembered);
     const requests = remembered.flatMap(({ changes, owner }) => (owner === own ? [] : [changes]));
     const held = requests.map((changes) => heldBetween(changes, called, answered));
     const bounds = requests.flatMap((changes) =>

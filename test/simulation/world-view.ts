@@ -58,7 +58,11 @@ export interface WorldFault {
 export interface Promised {
   readonly graceMs: number;
   readonly keyPlans: readonly KeyPlan[];
-  readonly workspaces: readonly { readonly credit: bigint; readonly maxInFlight: number }[];
+  readonly workspaces: readonly {
+    readonly credit: bigint;
+    readonly maxInFlight: number;
+    readonly tokensPerMinute?: number;
+  }[];
 }
 
 /** A service, as far as invariants look at it. */
