@@ -59,7 +59,7 @@ The figures, and how to read them, are described in docs/lab/bench.md.
   --budget       prints the processor time of an answer and of a chunk, by thread, and what the service's time and memory go to
   --agents       measures prompts of agents: conversations of 20 KB to 2 MB that grow by a turn with each request
   --tokens       measures a caller with a token beside one with a key, both of the same gateway (docs/how-to/identities.md)
-  --vectors      measures embeddings: 64 callers with one input, and one caller with 2,048 (docs/embeddings.md)
+  --vectors      measures embeddings: 64 callers with one input, and one caller with 2,048 (docs/how-to/embeddings.md)
   --idle         measures the memory and the processor time of all programs while no requests arrive
   --over-time    measures first bytes, delays of the event loop and memory, second by second, with slow streams open
   --streams N    with --over-time: slow streams that are open (default: 2000)

@@ -25,7 +25,8 @@ function takes(field: Field): string {
     return [...new Set(choices.filter(({ type }) => type !== 'null').map(takes))].join(', or ');
   }
   if (field.enum !== undefined) return field.enum.map((value) => code(String(value))).join(', ');
-  if (field.const !== undefined) return code(typeof field.const === "string" ? field.const : JSON.stringify(field.const));
+  if (field.const !== undefined)
+    return code(typeof field.const === 'string' ? field.const : JSON.stringify(field.const));
   const { minimum, exclusiveMinimum, maximum, minItems, maxItems, minLength } = field;
   const from = exclusiveMinimum === undefined ? minimum : `above ${exclusiveMinimum}`;
   const bounds = [

@@ -95,7 +95,7 @@ describe('what callers get', () => {
 
   it('a list of vectors is Embeddings', () => {
     const writer = dialects.embeddings.createJsonWriter(identity, asked);
-    writer.push([{ type: 'vectors', choice: 0, first: 0, vectors: ['[0.25,1]'] }]);
+    writer.push([{ type: 'vectors', choice: 0, first: 0, vectors: [{ form: 'numbers', bytes: Buffer.alloc(8, '[0.25,1]') }] }]);
     expectFits('Embeddings', JSON.parse(writer.finish(bill)));
   });
 

@@ -226,7 +226,9 @@ it('a page below docs has at most 300 lines, unless it is generated', () => {
 });
 
 it('the changelog has at most 60 lines for a version', () => {
-  const versions = read('CHANGELOG.md').split(/^(?=## )/m).slice(1);
+  const versions = read('CHANGELOG.md')
+    .split(/^(?=## )/m)
+    .slice(1);
   expect(versions.length).toBeGreaterThan(0);
   expect(versions.filter((text) => text.trim().split('\n').length > 60)).toEqual([]);
 });

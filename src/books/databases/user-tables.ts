@@ -9,7 +9,7 @@ export interface LocalUserTable extends ColumnsOf<typeof localUserFields> {
   readonly invitation: string | null;
 }
 
-/** Adds people who sign in with a password (docs/portal.md). */
+/** Adds people who sign in with a password (docs/how-to/portal.md). */
 export async function addLocalUsers({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('local_users')
