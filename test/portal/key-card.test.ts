@@ -16,7 +16,7 @@ const gateway = inject('gateway');
 const run = promisify(execFile);
 
 const browser = await forFile(tabs.launchBrowser());
-await adminApi('POST', '/workspaces', { name: 'card-team', credit: '5' });
+await adminApi('POST', '/workspaces', { name: 'handed-team', credit: '5' });
 await adminApi('POST', '/workspaces', { name: 'poor-team' });
 
 /** Asks a question as Claude Code sets its client up: everything comes from the environment. */
@@ -43,7 +43,7 @@ const codeOf = async (page: Page, name: string): Promise<string> => {
 test('a developer gets a key, and has an answer as Claude Code gets it by the card alone, within two minutes', async () => {
   const started = Date.now();
   const { page, expectQuiet } = await tabs.openTab(browser);
-  await signInAs(page.context(), { address: 'dev@example.com', groups: { 'card-team': 'member' } });
+  await signInAs(page.context(), { address: 'dev@example.com', groups: { 'handed-team': 'member' } });
   await page.goto('/keys');
   await createKey(page, 'laptop');
   const key = await page.getByLabel('API key', { exact: true }).inputValue();
@@ -68,7 +68,7 @@ test('a developer gets a key, and has an answer as Claude Code gets it by the ca
 });
 
 test('the programs of the card run as they are, and the message has what they need', async () => {
-  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/keys?workspace=card-team');
+  const { page, expectQuiet } = await tabs.openSignedIn(browser, '/keys?workspace=handed-team');
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await createKey(page, 'copied');
   const key = await page.getByLabel('API key', { exact: true }).inputValue();
@@ -86,8 +86,8 @@ test('the programs of the card run as they are, and the message has what they ne
 
 for (const width of [1280, 390] as const) {
   test(`a rotated key has the card too, and its test shows the answer and its cost, ${width} pixels wide`, async () => {
-    await adminApi('POST', '/workspaces/card-team/keys', { name: `old ${width}` });
-    const { page, expectQuiet } = await tabs.openSignedIn(browser, `/keys?workspace=card-team&search=old+${width}`, {
+    await adminApi('POST', '/workspaces/handed-team/keys', { name: `old ${width}` });
+    const { page, expectQuiet } = await tabs.openSignedIn(browser, `/keys?workspace=handed-team&search=old+${width}`, {
       width,
     });
     await tabs.chooseAction(page, `old ${width}`, 'Rotate');

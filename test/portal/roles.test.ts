@@ -24,21 +24,33 @@ const usage: Shown = {
   open: (page) => page.locator('canvas').first().waitFor(),
 };
 
+const models: Shown = {
+  ...{ path: '/models', title: 'Models' },
+  open: (page) => page.getByRole('columnheader', { name: 'Context' }).waitFor(),
+};
+
+const requests: Shown = {
+  ...{ path: '/requests', title: 'Requests' },
+  open: async (page) => {
+    await page.getByRole('rowheader').getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Copy x-request-id' }).waitFor();
+  },
+};
+
 const pagesOf: Readonly<Record<'member' | 'key', readonly Shown[]>> = {
-  key: [{ path: '/', title: 'Overview', open: (page) => page.getByText('requests a second').waitFor() }, usage],
+  key: [
+    { path: '/', title: 'Overview', open: (page) => page.getByText('requests a second').waitFor() },
+    usage,
+    models,
+    requests,
+  ],
   member: [
     { path: '/', title: 'Overview' },
     { path: '/keys', title: 'Keys' },
     usage,
     { path: '/balance', title: 'Balance' },
-    { path: '/models', title: 'Models', open: (page) => page.getByRole('columnheader', { name: 'Context' }).waitFor() },
-    {
-      ...{ path: '/requests', title: 'Requests' },
-      open: async (page) => {
-        await page.getByRole('rowheader').getByRole('link').first().click();
-        await page.getByRole('button', { name: 'Copy x-request-id' }).waitFor();
-      },
-    },
+    models,
+    requests,
     { path: '/playground', title: 'Playground' },
     {
       path: '/members',
