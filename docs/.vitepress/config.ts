@@ -36,6 +36,11 @@ export default defineConfig({
     emoji: { enabled: [] },
     anchor: { slugify: anchorOf },
     config(md) {
+      // Pages speak of templates of others, such as `{{.Values.image}}`, and Vue would fill them in.
+      for (const kind of ['text', 'code_inline'] as const) {
+        const write = md.renderer.rules[kind];
+        md.renderer.rules[kind] = (...parts) => (write?.(...parts) ?? '').replaceAll('{{', '&#123;&#123;');
+      }
       md.core.ruler.push('site-links', ({ tokens, env }) => {
         const { realPath, path } = env as { readonly realPath?: string; readonly path: string };
         const file = relative(root, realPath ?? path);
