@@ -18,8 +18,7 @@ export const version = 'v1alpha1';
 export const category = 'weir';
 
 const backendConditions: Readonly<Record<BackendConditionType, string>> = {
-  Accepted:
-    'The object makes sense, and the Secrets and ConfigMaps it names are there. Where not, the message begins with the field.',
+  Accepted: 'The object is valid, and its Secrets and ConfigMaps exist. Otherwise the message begins with the field.',
   Programmed:
     'The Envoy of every replica has its cluster, by Envoy’s own answer, and the Service or InferencePool that it names is there and can have pods. Where not, the message names the field or the replicas.',
   Healthy:
@@ -62,8 +61,8 @@ const backend: CustomResource = {
     column('Endpoints', '.status.endpoints.summary', 'Healthy endpoints, and all endpoints.'),
     condition('Healthy', 'Whether the engine answers.'),
     condition('Programmed', 'Whether every Envoy has this version.'),
-    condition('Accepted', 'Whether the object makes sense.', 1),
-    column('TLS', '.spec.tls.mode', 'How the connection is secured.', { priority: 1 }),
+    condition('Accepted', 'Whether the object is valid.', 1),
+    column('TLS', '.spec.tls.mode', 'TLS of the connection.', { priority: 1 }),
     messageOf('Accepted', 'Problem', 'The object’s problem.'),
     messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
     age,
@@ -84,14 +83,14 @@ const model: CustomResource = {
   columns: [
     column('Id', '.spec.id', 'The id that callers pass as model.'),
     condition('Listed', 'Whether the catalog shows it.'),
-    column('Routes', '.status.routes.summary', 'Routes ready, of those named.'),
+    column('Routes', '.status.routes.summary', 'Ready routes, and all routes.'),
     column('Prompt', '.spec.pricing.prompt', 'USD per prompt token.'),
     column('Completion', '.spec.pricing.completion', 'USD per output token.'),
     column('Context', '.spec.contextLength', 'Context window, tokens.', { type: 'integer' }),
-    condition('Accepted', 'Whether the object makes sense.', 1),
+    condition('Accepted', 'Whether the object is valid.', 1),
     condition('Servable', 'Whether a request can be served.', 1),
     // A text, because `kubectl` shows a date as the time since then, which means nothing for a future date.
-    column('Retires', '.status.retireAt', 'When it leaves.', { priority: 1 }),
+    column('Retires', '.status.retireAt', 'Retirement date.', { priority: 1 }),
     messageOf('Accepted', 'Problem', 'The object’s problem.'),
     messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
     age,

@@ -38,7 +38,7 @@ const budget = z.strictObject({
     example: 'Month',
   }),
   thresholds: thresholds.meta({
-    description: `Percentages of the budget at which there is an alert, each from 1 to 100, at most ${listBounds.maxThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
+    description: `Alert thresholds, percentages of the budget, each from 1 to 100, at most ${listBounds.maxThresholds}. Empty: no alerts. Default: ${defaultThresholds.join(', ')}.`,
     example: [50, 80, 100],
   }),
 });
