@@ -79,7 +79,7 @@ export interface VectorsEvent {
  */
 export interface HeldVector {
   readonly form: 'float32' | 'numbers';
-  readonly bytes: Buffer<ArrayBuffer>;
+  readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 export type UsageEvent = Extract<AnswerEvent, { readonly type: 'usage' }>;

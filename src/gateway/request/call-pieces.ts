@@ -18,7 +18,6 @@ export interface TaskCall extends Omit<ModelCall, 'round' | 'piece'> {
   readonly task: Task;
 }
 
-/** What a piece is weighed by. */
 type Weighed = Pick<TaskCall, 'prepared' | 'plan' | 'task'>;
 
 /** The state of a request whose inputs are sent in pieces. */

@@ -23,7 +23,6 @@ const joined = String.raw`\r\n|[${prepend}]*${core}?[${extend}]+|[${prepend}]+${
 /** Characters beyond ASCII that are graphemes of their own. In runs, because a call for each would take longer. */
 const single = String.raw`(?:[^\0-\x7f${extend}${prepend}](?![${extend}])){1,1000}|[^\0-\x7f]`;
 const encoder = new TextEncoder();
-const lengthOf = (text: string): number => Buffer.byteLength(text);
 
 /**
  * Compiles `precompiled_charsmap`: the size of a trie, the trie (a double array, https://github.com/s-yata/darts-clone), and the
@@ -63,7 +62,7 @@ export function compileCharMap(base64: string, field: string): CharMap {
     return mapped;
   };
   const eachGrapheme = (text: string, grapheme: string | undefined): string =>
-    (grapheme !== undefined && lengthOf(grapheme) < largeGrapheme ? replacementOf(grapheme) : undefined) ??
+    (grapheme !== undefined && Buffer.byteLength(grapheme) < largeGrapheme ? replacementOf(grapheme) : undefined) ??
     eachCharacter(text);
 
   // Of a character of ASCII that is a grapheme, only whether it is changed matters.
@@ -93,7 +92,7 @@ function growthOf(units: Uint32Array, replacementAt: (value: number) => string):
       const next = { at: node.at ^ byte ^ offsetOf(unit), length: node.length + 1 };
       if (hasLeaf(unit)) {
         const replacement = replacementAt(valueOf(units[next.at] ?? 0));
-        most.bytes = Math.max(most.bytes, lengthOf(replacement) / next.length);
+        most.bytes = Math.max(most.bytes, Buffer.byteLength(replacement) / next.length);
         most.characters = Math.max(most.characters, Array.from(replacement).length / next.length);
       }
       waiting.push(next);

@@ -18,10 +18,8 @@ export function compileWordPieces(model: WordPiecesFile): (word: string) => numb
   const next = new Set(tokens.flatMap((token) => (token.startsWith(prefix) ? token.slice(prefix.length) : [])));
   const longest = tokens.reduce((most, { length }) => Math.max(most, length), 0);
 
-  const isTooLong = (word: string): boolean =>
-    word.length > maxCharacters && (word.length > maxCharacters * 2 || Array.from(word).length > maxCharacters);
   return (word) => {
-    if (isTooLong(word)) return 1;
+    if (word.length > maxCharacters * 2 || Array.from(word).length > maxCharacters) return 1;
     let count = 0;
     for (let start = 0; start < word.length; count += 1) {
       const known = start === 0 ? first : next;

@@ -19,10 +19,11 @@ export function createJsonWriter({ id, model }: AnswerIdentity, { task }: Pick<A
 
   function* write(bill: Bill): Generator<string> {
     let piece = `{"object":"list","id":${JSON.stringify(id)},"data":[`;
-    for (const [index, vector] of vectors.entries()) {
-      const text = vector.form === 'numbers' ? vector.bytes.toString('latin1') : write32(vector.bytes);
+    for (const [index, { form, bytes }] of vectors.entries()) {
+      const held = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+      const text = form === 'numbers' ? held.toString('latin1') : write32(held);
       piece += `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":${text}}`;
-      vector.bytes.buffer.transfer(0);
+      bytes.buffer.transfer(0);
       if (piece.length < pieceLength) continue;
       yield piece;
       piece = '';
