@@ -27,14 +27,14 @@ export const newUser = z
       description: 'When the link ends, within 30 days. Default: after seven days.',
     }),
   })
-  .meta({ id: 'NewUser', description: 'An invitation. For a known address: another link, and its role from now on.' });
+  .meta({ id: 'NewUser', description: 'An invitation. For a known address: a new link, and the new role.' });
 
-/** The answer to `POST /users`. No other answer has the token of an invitation. */
+/** The answer to `POST /users`. No other answer contains an invitation token. */
 export const invitedUser = user
   .extend({
     token: z.string().meta({ description: 'Token of the link, shown only once. The link is `/#invitation=TOKEN`.' }),
   })
-  .meta({ id: 'InvitedUser', description: 'A local user, with the token of the invitation link.' });
+  .meta({ id: 'InvitedUser', description: 'A local user, with the invitation token.' });
 
 const password = z
   .string()

@@ -20,7 +20,7 @@ export function userCommand(program: Command): void {
 
   const invite = group
     .command('invite')
-    .description('make an invitation link, which works once; for a known address, a link to a new password')
+    .description('create an invitation link, which works once; for a known address, a link to a new password')
     .argument('<address>', 'e-mail address, with which the user signs in');
   invite
     .addOption(
