@@ -196,7 +196,7 @@ const interactions: readonly Interaction[] = [
     until: (page) => page.getByText('No request matches these filters.').waitFor(),
   },
   {
-    ...{ name: 'requests: type a letter into the search box', path: '/requests', key: '9' },
+    ...{ name: 'requests: type a letter into the search box', path: '/requests', key: 'm' },
     prepare: (page) => page.getByLabel('Search requests').focus(),
     until: (page) => page.getByRole('option').nth(20).waitFor(),
   },

@@ -96,3 +96,20 @@ describe('filters', () => {
     expect(chips()).toEqual(['Name: ci ×', 'From: Jul 15, 2026, 12:00 PM ×']);
   });
 });
+
+test('many options that match are suggested up to a number', async () => {
+  const models = Array.from({ length: 50 }, (_, number) => ({ value: `many/${number}`, label: `many/${number}` }));
+  const many: readonly FilterField[] = [
+    { name: 'search', label: 'Id' },
+    { name: 'model', label: 'Model', options: models },
+  ];
+  const reader = show(<Filters label="Search" placeholder="Anything" fields={many} />, { at: '/requests' });
+  await reader.type(screen.getByRole('combobox', { name: 'Search' }), 'm');
+  expect(await screen.findAllByRole('option')).toHaveLength(30);
+  await reader.keyboard('{ArrowDown}{ArrowDown}{Enter}');
+  expect(selection()).toEqual({ model: 'many/0' });
+  await expect.poll(() => screen.queryByRole('listbox')).toBeNull();
+  // A list opens again for the next letter.
+  await reader.keyboard('m');
+  expect(await screen.findAllByRole('option')).toHaveLength(30);
+});

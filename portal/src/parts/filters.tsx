@@ -115,15 +115,16 @@ const maxSuggestions = 30;
 function SearchBox({ label, placeholder, fields, onType }: FiltersProps) {
   const [, change] = useAddress();
   const [typed, setTyped] = useState('');
+  // A list without suggestions closes. It would stay open beside the box that was just emptied.
+  const [isTaken, setTaken] = useState(false);
   const text = typed.trim();
   const type = (next: string): void => {
     setTyped(next);
     onType?.(next.trim());
   };
-  // None for an empty box: the list would open again when a suggestion was taken.
-  const suggestions = (text === '' ? [] : fields)
+  const suggestions = fields
     .flatMap(({ name, label: field, options, isSearched }) =>
-      (options ?? [{ value: text, label: text }])
+      (options ?? (text === '' ? [] : [{ value: text, label: text }]))
         .map((option) => ({
           ...{ id: `${name} ${option.value}`, name, value: option.value, text: `${field}: ${option.label}` },
         }))
@@ -142,14 +143,18 @@ function SearchBox({ label, placeholder, fields, onType }: FiltersProps) {
   return (
     <ComboBox
       className="field search-box"
-      items={suggestions}
+      items={isTaken ? [] : suggestions}
+      onOpenChange={(isOpen) => isOpen || setTaken(false)}
       allowsCustomValue
+      menuTrigger={text === '' ? 'manual' : 'input'}
       inputValue={typed}
       onInputChange={type}
       selectedKey={null}
       onSelectionChange={(id) => {
         const chosen = suggestions.find((suggestion) => suggestion.id === id);
-        if (chosen !== undefined) take(chosen.name, chosen.value);
+        if (chosen === undefined) return;
+        setTaken(true);
+        take(chosen.name, chosen.value);
       }}
     >
       <Label>{label}</Label>
