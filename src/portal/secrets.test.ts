@@ -27,7 +27,7 @@ describe('the admin token', () => {
       expect(() => readAdminToken(file, 'refuse')).toThrow(`${file}: expected an admin token of at least 32`);
       if (bad !== '') expect(() => readAdminToken(file, 'refuse')).not.toThrow(bad);
     }
-    expect(() => readAdminToken('/nowhere/token', 'make')).toThrow('cannot be made');
+    expect(() => readAdminToken('/nowhere/token', 'make')).toThrow('cannot create the admin token');
   });
 
   it('is compared as a whole', () => {

@@ -33,7 +33,7 @@ describe('the text of a key', () => {
   });
 
   it('is made of 32 bytes, no more and no fewer', () => {
-    expect(() => keyText(new Uint8Array(31))).toThrow(new RangeError('A key is made of 32 random bytes.'));
+    expect(() => keyText(new Uint8Array(31))).toThrow(new RangeError('A key needs 32 random bytes.'));
     expect(() => keyText(new Uint8Array(33))).toThrow(RangeError);
   });
 });

@@ -28,7 +28,7 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
   {
     // Who can repair the engine reads how, and others that a retry is safe.
     story: { outcome: 'failed', failure: failure('attempts_failed', 502), attempts: failedBy('credential-refused') },
-    admin: 'Backend gpu-a: Correct the key in the Secret of the Backend',
+    admin: 'Backend gpu-a: Correct the key in the Backend’s Secret',
     member: 'Send it again: nothing was billed',
   },
   {
