@@ -30,7 +30,7 @@ it('a service reports a damaged file and of foreign files in its journal, and se
   await expect.poll(() => weir.metric('weir_ledger_damaged').catch(() => 0)).toBe(1);
   await expect.poll(() => weir.log()).toMatch(/"level":50[^\n]*"findings":\["[^\n]*the database file is damaged/);
   for (const name of ['.DS_Store', 'old']) {
-    await expect.poll(() => weir.log()).toMatch(new RegExp(`${name}"[^\n]*it is ignored`));
+    await expect.poll(() => weir.log()).toMatch(new RegExp(`${name}"[^\n]*ignoring a file`));
   }
   await expect.poll(async () => (await weir.chat(ask)).status).toBe(200);
 });

@@ -157,7 +157,7 @@ test('limits in Valkey are shared while it is there; without it requests go on, 
     await valkey.start();
     await expect.poll(isShared).toBe(1);
     expect((await shared.chat(quick)).status).toBe(200);
-    await expect.poll(() => shared.log().match(/Valkey is away/g)).toHaveLength(1);
+    await expect.poll(() => shared.log().match(/Valkey unreachable/g)).toHaveLength(1);
   } finally {
     await shared.close();
     await valkey.close();

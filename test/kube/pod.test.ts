@@ -238,7 +238,7 @@ test('speaks TLS at the edge with a Secret’s certificate', async () => {
 test('does not start with a certificate that is no pair, and says why', async () => {
   const broken = otherPod(behindTls, { 'edge-tls': { 'tls.crt': selfSigned.certificate, 'tls.key': 'no key' } });
   await expect(broken).rejects.toThrow(
-    /bootstrap ended with 1:\nweir: WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: .* are no pair/,
+    /bootstrap ended with 1:\nweir: WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: .* do not match/,
   );
 });
 
