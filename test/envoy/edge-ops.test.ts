@@ -143,7 +143,7 @@ describe('weir envoy bootstrap', () => {
     [
       [],
       { WEIR_TLS_CERTIFICATE_FILE: '/etc/hostname', WEIR_TLS_KEY_FILE: '/etc/hostname' },
-      'WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: /etc/hostname and /etc/hostname are no pair',
+      'WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: /etc/hostname and /etc/hostname do not match',
     ],
   ])('%j with %j is refused by name', async (flags, env, message) => {
     const run = join(tmpdir(), 'weir-never-written');
