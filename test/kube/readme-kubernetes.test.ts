@@ -101,6 +101,13 @@ const runners: Readonly<Record<string, (words: Words) => Promise<void> | void>> 
   'helm install': helmInstall,
   'kubectl apply': kubectlApply,
   'kubectl exec': kubectlExec,
+  // No pod of vLLM is ready here. The object and its condition are the ones that the command names.
+  'kubectl wait': async (words) => {
+    expect(words).toContain('--for=condition=Listed');
+    const name = words.find((word) => word.startsWith('model/')) ?? '';
+    const listed = expect.objectContaining({ type: 'Listed' });
+    await expect.poll(() => object(name)).toMatchObject({ status: { conditions: expect.arrayContaining([listed]) } });
+  },
   'kubectl port-forward': portForward,
 };
 
