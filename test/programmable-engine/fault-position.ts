@@ -15,7 +15,7 @@ export type FaultPosition =
 /** Reads a fault position. */
 export const faultPosition: Directive<FaultPosition> = {
   accepts: '`before-headers`, `after-headers`, `{"events": n}`, `{"bytes": n}`',
-  meaning: 'Where the fault strikes; `after-headers` unless told.',
+  meaning: 'Position of the fault; default `after-headers`.',
   read: (value) => {
     if (value === 'before-headers' || value === 'after-headers') return value;
     if (isJsonObject(value)) {
