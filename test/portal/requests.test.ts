@@ -134,11 +134,11 @@ test('requests are narrowed by the search box, by keyboard, also to a surface, a
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await expect.poll(() => new URL(page.url()).search).toBe('?surface=chat');
-  await page.keyboard.type('embeddings');
-  await page.getByRole('option', { name: 'Surface: embeddings', exact: true }).click();
+  await page.keyboard.type('rerank');
+  await page.getByRole('option', { name: 'Surface: rerank', exact: true }).click();
   await page.getByText('No request matches these filters.').waitFor();
   await page.getByRole('button', { name: 'Last hour' }).click();
-  await expect.poll(() => new URL(page.url()).search).toMatch(/^\?surface=embeddings&from=/);
+  await expect.poll(() => new URL(page.url()).search).toMatch(/^\?surface=rerank&from=/);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Clear' }).press('Enter');
   await expect.poll(() => new URL(page.url()).search).toBe('');

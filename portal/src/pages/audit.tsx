@@ -26,7 +26,7 @@ const actorKinds: Readonly<Record<AuditEntryObject['actor']['kind'], string>> = 
 
 const columns: readonly Column<AuditEntryObject>[] = [
   { title: 'When', names: true, cell: ({ at }) => <span className="nowrap">{formatPreciseMoment(at)}</span> },
-  { title: 'Change', cell: (entry) => <Sentence of={entry} /> },
+  { title: 'Change', line: 2, cell: (entry) => <Sentence of={entry} /> },
   {
     title: 'Who',
     cell: ({ actor: { kind, name } }) => (
