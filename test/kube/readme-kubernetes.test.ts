@@ -105,8 +105,9 @@ const runners: Readonly<Record<string, (words: Words) => Promise<void> | void>> 
   'kubectl wait': async (words) => {
     expect(words).toContain('--for=condition=Listed');
     const name = words.find((word) => word.startsWith('model/')) ?? '';
-    const listed = expect.objectContaining({ type: 'Listed' });
-    await expect.poll(() => object(name)).toMatchObject({ status: { conditions: expect.arrayContaining([listed]) } });
+    await expect
+      .poll(() => object(name))
+      .toMatchObject({ status: { conditions: expect.arrayContaining([expect.objectContaining({ type: 'Listed' })]) } });
   },
   'kubectl port-forward': portForward,
 };
