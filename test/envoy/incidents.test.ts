@@ -243,7 +243,7 @@ const shared: readonly Incident[] = [
       },
       { prints: /key\.suspend .* status active → suspended/ },
       { prints: /model\.price .* org\/chat .* prompt 0\.00000015/ },
-      { prints: /^The balances of \d workspaces are their credits less their costs\./ },
+      { prints: /^Balances equal credits minus costs; workspaces: \d\./ },
       { prints: /november\.csv holds \d+ requests\./ },
       { prints: /^demo .* 2\d\.\d+ / },
     ],
@@ -293,7 +293,7 @@ const shared: readonly Incident[] = [
       { prints: /active/ },
       {
         before: async () => disk?.free(),
-        prints: /^The balances of \d workspaces are their credits less their costs\./,
+        prints: /^Balances equal credits minus costs; workspaces: \d\./,
       },
     ],
   },
@@ -340,7 +340,7 @@ const ofEdge: readonly Incident[] = [
       copyFileSync(backup, join(edgeData, 'weir.db'));
       await startEdge();
     },
-    steps: [{ prints: /^The balances of \d workspaces are their credits less their costs\./ }, { prints: noProblems }],
+    steps: [{ prints: /^Balances equal credits minus costs; workspaces: \d\./ }, { prints: noProblems }],
   },
 ];
 

@@ -102,7 +102,7 @@ describe('weir ledger', () => {
       requests: { kept_since: null, hours: 1, differences: [] },
     });
     const { stdout } = await runCommand(['ledger', 'verify', '--data', data]);
-    expect(stdout).toContain('The requests of 1 hours are what the rollups say.');
+    expect(stdout).toContain('Requests equal the hourly totals; hours: 1.');
   });
 
   it('verify ends with 1 when a request is not what its rollup says, and names the hour', async () => {
@@ -115,7 +115,7 @@ describe('weir ledger', () => {
     const { code, stdout } = await runCommand(['ledger', 'verify', '--data', data]);
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /The requests of 1 hours are not what the rollups say:\n.*\n2026-07-01T12:00:00\.000Z +prompt_tokens/,
+      /Requests differ from the hourly totals; hours: 1:\n.*\n2026-07-01T12:00:00\.000Z +prompt_tokens/,
     );
   });
 

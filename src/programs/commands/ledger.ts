@@ -52,20 +52,20 @@ export function ledgerCommand(program: Command): void {
         text: [
           ...(damage === undefined ? [] : ['The database file is sound.']),
           wrong.length === 0
-            ? `The balances of ${workspaces.length} workspaces are their credits less their costs.`
-            : `The balances of ${wrong.length} of ${workspaces.length} workspaces are not their credits less their costs:\n${tableOf(wrong)}`,
+            ? `Balances equal credits minus costs; workspaces: ${workspaces.length}.`
+            : `Balances differ from credits minus costs; workspaces: ${wrong.length} of ${workspaces.length}:\n${tableOf(wrong)}`,
           spendingDifferences.length === 0
-            ? `What ${spendingDays} days of keys count against budgets is what the rollups say.`
+            ? `Budget usage equals the daily totals; days of keys: ${spendingDays}.`
             : `Budget usage differs from the daily totals:\n${spendingTableOf(spendingDifferences)}`,
           dayDifferences.length === 0
-            ? 'The rollups of days are the sums of those of hours.'
-            : `The rollups of ${dayDifferences.length} days of keys are not the sums of those of hours:\n${dayTableOf(dayDifferences)}`,
+            ? 'Daily totals equal the sums of hours.'
+            : `Daily totals differ from the sums of hours; days of keys: ${dayDifferences.length}:\n${dayTableOf(dayDifferences)}`,
           rowDifferences.length === 0
-            ? `The requests of ${books.hours} hours are what the rollups say.${keptText(books)}`
-            : `The requests of ${rowDifferences.length} hours are not what the rollups say:\n${rowTableOf(rowDifferences)}`,
+            ? `Requests equal the hourly totals; hours: ${books.hours}.${keptText(books)}`
+            : `Requests differ from the hourly totals; hours: ${rowDifferences.length}:\n${rowTableOf(rowDifferences)}`,
           ...(tagDifferences.length === 0
             ? []
-            : [`The rollups of tags are not what their requests say:\n${tagTableOf(tagDifferences)}`]),
+            : [`Tag totals differ from their requests:\n${tagTableOf(tagDifferences)}`]),
         ].join('\n'),
         exitCode: ok ? 0 : 1,
       };
