@@ -158,6 +158,19 @@ describe('a model of limits', () => {
       ]);
     });
 
+    it('remembers an answer of many times the limit until it has flowed in again', () => {
+      const { admit, at, slot, faults } = setUp('alone', roomy);
+      const first = slot(admit(admitted()));
+      void first.reserve(1n, funds, { tokens: 60 });
+      void first.release(undefined, { tokens: 3_000 });
+      at(48 * 60_000);
+      admit(refused('tokens'));
+      expect(faults).toEqual([]);
+      at(50 * 60_000);
+      admit(refused('tokens'));
+      expect(faults).toEqual([expect.stringContaining('it has 60.000 of a minute at least')]);
+    });
+
     it('explains answers by any order of changes that a server may not know yet', async () => {
       const { admitLater, at, slot, faults } = setUp('shared', roomy);
       const first = slot(await admitLater(Promise.resolve(admitted())));

@@ -37,7 +37,7 @@ interface Asked {
   readonly during: readonly [called: Moment, answered: Moment];
 }
 
-/** What was held before this time is forgotten: a limit has filled several times since. */
+/** What was held is forgotten so long after all of it has flowed in again: answers may hold many times the limit. */
 const rememberedMs = 10 * 60_000;
 /** Before a change, as moments are numbers. */
 const before = 1e-6;
@@ -110,8 +110,9 @@ export function createTokenModel({
 
   /** What is left for a request, whose own tokens do not count. */
   function left(perMinute: number, { limitId, own, during: [called, answered] }: Asked): TokensLeft {
-    const forgotten = called.ms - rememberedMs;
     const known = byLimit.get(limitId) ?? [];
+    const owed = known.reduce((sum, { changes }) => sum + (changes.at(-1)?.tokens ?? 0), 0);
+    const forgotten = called.ms - rememberedMs - (owed * 60_000) / perMinute;
     const remembered = known.filter(({ changes }) => (changes.at(-1)?.until().ms ?? Infinity) > forgotten);
     byLimit.set(limitId, remembered);
     const requests = remembered.flatMap(({ changes, owner }) => (owner === own ? [] : [changes]));
