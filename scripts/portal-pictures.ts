@@ -146,6 +146,9 @@ for (const { name, path, prepare } of pictures) {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.waitForFunction("document.querySelector('[aria-label=Loading]') === null");
   await prepare?.(page);
-  await page.screenshot({ path: join(import.meta.dirname, '..', 'docs', 'pictures', `${name}.png`) });
+  await page.screenshot({
+    path: join(import.meta.dirname, '..', 'docs', 'pictures', `${name}.png`),
+    animations: 'disabled',
+  });
   console.log(`docs/pictures/${name}.png`);
 }

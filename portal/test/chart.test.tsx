@@ -11,8 +11,8 @@ test('a line breaks where nothing was measured, and a value between two breaks i
 });
 
 test.each([
-  [{ now: 3_504, before: 2_970, was: '$2,970' }, '▲up 18% vs. $2,970'],
-  [{ now: 5, before: 10 }, '▼down 50%'],
+  [{ now: 3_504, before: 2_970, was: '$2,970' }, 'up 18% vs. $2,970'],
+  [{ now: 5, before: 10 }, 'down 50%'],
   [{ now: 5, before: 5, was: '5' }, 'unchanged'],
   [{ now: 0, before: 0, was: '0' }, 'unchanged'],
   [{ now: 5, before: 0, was: '0' }, 'none before'],

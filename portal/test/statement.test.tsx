@@ -57,9 +57,9 @@ test('a statement shows balances, credits, late usage and what was used, to the 
   expect((await texts('Late usage')).at(-1)).toBe('May 2026CI2$0.25');
   expect(await texts('Keys')).toEqual([
     'NameRequestsPrompt tokensOutput tokensCostShareMonth beforeChange',
-    'CI10900100$1.00000000000166.7%$0.50▲up 100%',
+    'CI10900100$1.00000000000166.7%$0.50up 100%',
     'key_210900100$0.5033.3%$0.00new',
-    'All$1.500000000001100%$0.50▲up 200%',
+    'All$1.500000000001100%$0.50up 200%',
   ]);
   expect((await texts('Tag team'))[2]).toMatch(/^\(none\)/);
   expect(screen.queryByRole('table', { name: 'Identities' })).toBeNull();
@@ -84,7 +84,7 @@ test('a statement is printed, and a long list refers to the file', async () => {
   const print = vi.fn<() => void>();
   vi.stubGlobal('print', print);
   const reader = show(<BalancePage />, { as: viewerSession, at: '/balance?statement=2026-06' });
-  expect((await texts('Keys')).at(-1)).toBe('All, with 3 more of the CSV$1.500000000001100%$0.50▲up 200%');
+  expect((await texts('Keys')).at(-1)).toBe('All, with 3 more of the CSV$1.500000000001100%$0.50up 200%');
   await reader.click(screen.getByRole('button', { name: 'Print' }));
   expect(print).toHaveBeenCalledOnce();
 });

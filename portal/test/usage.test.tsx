@@ -84,11 +84,11 @@ describe('the totals of a time', () => {
       [usageLine({ cost: '2', requests: 20, errors: 1 })],
     );
     await waitFor(() =>
-      expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent(/^Cost\$3\.00▲up 50% vs\. \$2\.00$/),
+      expect(screen.getByRole('region', { name: 'Cost' })).toHaveTextContent(/^Cost\$3\.00up 50% vs\. \$2\.00$/),
     );
-    expect(await figure('Requests')).toHaveTextContent('10▼down 50% vs. 20');
+    expect(await figure('Requests')).toHaveTextContent('10down 50% vs. 20');
     expect(await figure('Tokens')).toHaveTextContent('1,000unchanged');
-    expect(await figure('Errors')).toHaveTextContent('3▲up 200% vs. 1');
+    expect(await figure('Errors')).toHaveTextContent('3up 200% vs. 1');
     // More errors are bad; more cost is only more.
     expect(within(await figure('Errors')).getByText(/200%/)).toHaveAttribute('data-tone', 'bad');
     expect(within(await figure('Cost')).getByText(/50%/)).not.toHaveAttribute('data-tone');
@@ -133,10 +133,10 @@ describe('a month', () => {
       showMonth(`/usage?${range}&workspace=acme`, [model('dear', '10')]);
       expect(await rows()).toEqual([
         expect.stringMatching(/^ModelCostShareMonth beforeChangeRequests/),
-        expect.stringMatching(/^dear\$9\.0075%\$10\.00▼down 10%/),
+        expect.stringMatching(/^dear\$9\.0075%\$10\.00down 10%/),
         expect.stringMatching(/^fresh\$2\.0016\.7%\$0\.00new/),
         expect.stringMatching(/^Others\$1\.008\.3%––/),
-        expect.stringMatching(/^Total\$12\.00100%\$10\.00▲up 20%/),
+        expect.stringMatching(/^Total\$12\.00100%\$10\.00up 20%/),
       ]);
       expect(screen.getByRole('heading', { level: 2, name: 'June 2026 by model' })).toBeVisible();
       expect(screen.getByText('Days in UTC. Compared with the month before.')).toBeVisible();

@@ -10,7 +10,7 @@ interface TrendProps {
   readonly isBad?: boolean;
 }
 
-/** How much a value changed, such as `▲ 18% vs. $2,970`. */
+/** How much a value changed, such as `▲ 18% vs. $2,970`. The arrow is drawn: few fonts have it. */
 export function Trend({ now, before, was, isBad = false }: TrendProps) {
   if (before === undefined) return unknown;
   if (now === before) return 'unchanged';
@@ -18,7 +18,7 @@ export function Trend({ now, before, was, isBad = false }: TrendProps) {
   const isMore = now > before;
   return (
     <span className="nowrap trend" data-tone={isBad && isMore ? 'bad' : undefined}>
-      <span aria-hidden>{isMore ? '▲' : '▼'}</span>
+      <span aria-hidden className="trend-arrow" data-direction={isMore ? 'up' : 'down'} />
       <span className="visually-hidden">{isMore ? 'up' : 'down'}</span> {formatShare(Math.abs(now - before) / before)}
       {was !== undefined && ` vs. ${was}`}
     </span>
