@@ -66,7 +66,7 @@ export const KeyTable = memo(function KeyTable({ keys, onChoose }: KeyTableProps
     budgetColumn,
     limitsColumn,
     {
-      title: 'Made',
+      title: 'Created',
       cell: ({ created_at: at, made_by: maker }) => (
         <span className="cell-name">
           <Ago at={at} />
