@@ -2,6 +2,7 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { passwordLength } from '../books/core/local-user.ts';
 import { refusal } from '../books/core/operator-refusals.ts';
+import { createTaskLimit } from '../core/task-limit.ts';
 
 /** Argon2id with 19 MiB, two passes and one lane: the first of OWASP's recommended settings. About 30 ms of a processor. */
 const cost = { memory: 19_456, passes: 2, parallelism: 1 } as const;
@@ -13,27 +14,15 @@ const derive = promisify(argon2);
 const maxRunning = 2;
 const maxWaiting = 32;
 
-/** A hash of no password: an unknown address takes as long as a known one. */
-const ofNobody = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=${cost.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
-
 export type Passwords = ReturnType<typeof createPasswords>;
 
 /** Hashes and checks passwords, a few at a time. Throws a `Refusal` while too many wait. */
 export function createPasswords() {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+  const limit = createTaskLimit(maxRunning);
 
   async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (running < maxRunning) running += 1;
-    else if (waiting.length >= maxWaiting) throw refusal('passwords_busy', {}, { retryAfterSeconds: 1 });
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
+    if (limit.waiting() >= maxWaiting) throw refusal('passwords_busy', {}, { retryAfterSeconds: 1 });
+    return limit.run(work);
   }
 
   return {
@@ -42,9 +31,7 @@ export function createPasswords() {
       const { min, max } = passwordLength;
       if (password.length < min || password.length > max) throw refusal('password_malformed', { min, max });
       const salt = randomBytes(saltBytes);
-      const tag = await inTurn(() => tagOf(password, salt, cost));
-      const { memory, passes, parallelism } = cost;
-      return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${bare(salt)}$${bare(tag)}`;
+      return writeHash(salt, await inTurn(() => tagOf(password, salt, cost)));
     },
     /** Whether a password is the one of a hash. Without a hash it is none, and the answer takes as long. */
     isRight: async (password: string, hash: string | undefined): Promise<boolean> => {
@@ -68,6 +55,14 @@ function tagOf(password: string, salt: Buffer, own: Cost): Promise<Buffer> {
 
 /** Base64 without padding, as the format has it. */
 const bare = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');
+
+function writeHash(salt: Buffer, tag: Buffer): string {
+  const { memory, passes, parallelism } = cost;
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${bare(salt)}$${bare(tag)}`;
+}
+
+/** A hash of no password: an unknown address takes as long as a known one. */
+const ofNobody = writeHash(Buffer.alloc(saltBytes), Buffer.alloc(tagBytes));
 
 const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 

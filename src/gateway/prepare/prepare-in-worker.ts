@@ -1,6 +1,7 @@
 import type { ReadOptions, Surface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prompt.ts';
+import { createTaskLimit } from '../../core/task-limit.ts';
 import { type StartThread, ThreadEnded } from '../../core/worker-thread.ts';
 import { blocksOf } from '../request/prepare.ts';
 import type { createFunctions, PrepareData } from './prepare-worker.ts';
@@ -16,23 +17,6 @@ const silenceMs = 20_000;
  * of them would be parsed before the first one could be written for its engine: 150 bodies of 1 MB had 450 MB of heap.
  */
 const maxReads = 4;
-
-/** Returns a function that runs at most so many tasks at a time, in the order in which they come. */
-function createTurns(maxRunning: number): <Result>(task: () => Promise<Result>) => Promise<Result> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (task) => {
-    if (running < maxRunning) running += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await task();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
-}
 
 /**
  * Starts the thread that reads large bodies. If it dies, falls silent or is closed, its current tasks fail with `overloaded`, and so
@@ -50,7 +34,7 @@ export function startPrepareWorker({
   readonly secret?: () => string | undefined;
 }) {
   const thread = startThread<typeof createFunctions>({ module, data, isLowPriority: true, silenceMs });
-  const inTurn = createTurns(maxReads);
+  const { run: inTurn } = createTaskLimit(maxReads);
   let nextHandle = 0;
   let isClosed = false;
 
