@@ -122,7 +122,7 @@ const reasons: Readonly<Record<number, string>> = {
   403: 'The key or its workspace is suspended.',
   404: 'There is nothing at this path.',
   413: 'The body is too large.',
-  415: 'The body’s encoding encoding is not supported.',
+  415: 'The body’s encoding is not supported.',
   429: 'A limit; `Retry-After` contains the time to wait.',
   502: 'All attempts on engines have failed.',
   503: 'No engine is available, or the service is overloaded.',

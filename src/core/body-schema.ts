@@ -27,7 +27,7 @@ export const jsonSchema = jsonObject.refine(
 );
 
 /**
- * What `listOf` and `byType` read inside, which their schemas do not show: the items of a list, or the accepted types of an object.
+ * Schemas inside those of `listOf` and `byType`, which zod cannot see: the items of a list, or the accepted types of an object.
  * The description of the API is generated from it (scripts/callers-api).
  */
 type InnerSchemas =

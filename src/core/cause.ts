@@ -311,7 +311,7 @@ export const causeNamed = (name: string | undefined): Cause | undefined =>
   // oxlint-disable-next-line typescript/consistent-type-assertions -- `in` does not narrow a string to the keys
   name !== undefined && Object.hasOwn(causes, name) ? (name as Cause) : undefined;
 
-/** What the engine does, in at most six words, after its name: `refuses its key`. */
+/** The engine's state in at most six words, to follow its name: `refuses its key`. */
 export function causeWords(cause: Cause): string {
   const { words, says }: CauseRow = causes[cause];
   return words ?? says;

@@ -241,7 +241,7 @@ export function dependencyFailure(error: unknown, cause = dependencyCauseOf(erro
   return { cause, reason: toOneLine(words.find((text) => text !== '') ?? messageOf(error), maxReason) };
 }
 
-/** What a program does, in at most six words, after its name: `refuses its key`. */
+/** The state of a dependency in at most six words, to follow its name: `refuses its key`. */
 export function dependencyWords(cause: DependencyCause): string {
   const { words, says } = dependencyCauses[cause];
   return words ?? says;

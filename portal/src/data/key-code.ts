@@ -6,7 +6,7 @@ interface CalledGateway {
   readonly key: string;
 }
 
-/** How coding agents are set up for a model, as in docs/clients.md. Agents need a model that answers in words. */
+/** How coding agents are set up for a model, as in docs/how-to/clients.md. Agents need a model that answers in words. */
 export function agentExamplesOf(
   model: Pick<ModelObject, 'id' | 'kind' | 'context_length' | 'tools'>,
   { url, key }: CalledGateway,

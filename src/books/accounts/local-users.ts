@@ -24,8 +24,8 @@ type Row = Selectable<Schema['local_users']>;
 
 /**
  * Invites an address. The token of its link is only in the result and stored nowhere. A user who is known keeps its
- * password until the new link is used; an earlier link of the user ends. Throws a `Refusal` for a text that is no address, for a moment that has
- * passed or is too late, for too many users, and for a membership like `inviteMember`.
+ * password until the new link is used; an earlier link of the user ends. Throws a `Refusal` for a text that is no address,
+ * for a moment that has passed or is too late, for too many users, and for a membership like `inviteMember`.
  */
 export async function inviteUser(
   queries: Kysely<Schema>,
@@ -175,7 +175,7 @@ async function record(
   );
 }
 
-/** What the audit trail has of a user: whether there is a password, and which link, by a part of its digest. */
+/** A user in the audit trail: whether a password is set, and the invitation link by a part of its digest. */
 const shown = ({ address, role, password, invitation }: Row) => ({
   ...{ address, role, password: password === null ? 'none' : 'set' },
   invitation: invitation?.slice(0, 8) ?? 'none',

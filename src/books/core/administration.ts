@@ -30,7 +30,7 @@ export interface Actor {
 export const actorGroups = ['people', 'automatic'] as const;
 type ActorGroup = (typeof actorGroups)[number];
 
-/** Who makes a change: people, with a command or a page, or programs by themselves. */
+/** The authors of changes by kind: people, with a command or a page, or programs by themselves. */
 const groupOfActor: Readonly<Record<Actor['kind'], ActorGroup>> = {
   ...({ 'command-line': 'people', 'admin-token': 'people', 'portal-user': 'people' } as const),
   ...({ controller: 'automatic', service: 'automatic', 'service-account': 'automatic' } as const),

@@ -63,7 +63,7 @@ export const maxInvitationMs = 30 * 24 * 3_600_000;
 
 const credentialPrefix = 'user:';
 
-/** What sessions of a user have as their credential. */
+/** The credential of a user's sessions. */
 export const credentialOfUser = ({ id }: Pick<LocalUser, 'id'>): string => `${credentialPrefix}${id}`;
 
 /** Whether a session began with a password. */

@@ -42,7 +42,7 @@ export async function addOutbox(database: Kysely<unknown>): Promise<void> {
     from alerts where state = 'waiting' order by at`.execute(database);
 }
 
-/** What waits is counted from the index: the `refs` of a row are some 2 KB, and a long outage of a receiver leaves 200,000 rows. */
+/** Lets waiting events be counted from the index alone: a row's `refs` take some 2 KB, and a long outage of a receiver leaves 200,000 rows. */
 export async function addOutboxCounts({ schema }: Kysely<unknown>): Promise<void> {
   await schema.dropIndex('outbox_of_subscription').execute();
   await schema

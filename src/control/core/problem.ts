@@ -7,7 +7,7 @@ import { causeNamed, causeWords } from '../../core/cause.ts';
 import { dependencyWords, isDependencyCause } from '../../core/dependency-cause.ts';
 
 interface KindRow {
-  /** What its object does or has, in at most six words, where no cause says it. */
+  /** The state of the problem's object in at most six words, for kinds without a cause. */
   readonly words: string;
   /** `critical`: callers notice it, or bills are in danger. Of a Backend only while one of its models has no other route. */
   readonly severity: 'critical' | 'critical-for-models' | 'warning';
