@@ -1,10 +1,11 @@
 import type { Kysely } from 'kysely';
-import type { Credential } from '../../core/account.ts';
+import type { Credential, Workspace } from '../../core/account.ts';
 import type { Money } from '../../core/money.ts';
+import type { KeyRecord } from '../core/administration.ts';
 import { budgetSpending } from './budget-spending.ts';
 import { dayOfPeriod } from './day-of-period.ts';
 import { hashKey, looksLikeKey } from './key-text.ts';
-import { keyOf } from './keys.ts';
+import { keyOf, listKeys } from './keys.ts';
 import { byIds } from '../databases/by-ids.ts';
 import { tagBudgetsOf } from './tag-budgets.ts';
 import { readCountedTags } from '../ledger/counted-tags.ts';
@@ -83,4 +84,21 @@ export async function spentBy(
       .execute(),
   );
   return new Map(rows.map((row) => [row.key_id, exactTotal(row.spent_high, row.spent_low)]));
+}
+
+/** The active keys of a workspace whose enforced budget is spent, newest first, at most `limit`. */
+export async function spentKeys(
+  queries: Kysely<Schema>,
+  workspace: Workspace,
+  limit: number,
+  now: number,
+): Promise<readonly KeyRecord[]> {
+  const keys = (await listKeys(queries, workspace)).filter(
+    ({ status, budget, notEnforced, isOfPlayground }) =>
+      status === 'active' && budget !== undefined && notEnforced?.includes('budget') !== true && !isOfPlayground,
+  );
+  const ids = keys.map(({ id }) => id);
+  const spent = await spentBy(queries, ids, now);
+  const isSpent = ({ id, budget }: KeyRecord): boolean => (spent.get(id) ?? 0n) >= (budget?.limit ?? 0n);
+  return keys.filter(isSpent).toReversed().slice(0, limit);
 }

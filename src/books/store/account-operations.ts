@@ -21,7 +21,6 @@ import * as sessionRows from '../accounts/sessions.ts';
 import * as rotation from '../accounts/rotate-key.ts';
 import * as secrets from '../accounts/shared-secret.ts';
 import * as serviceAccounts from '../accounts/service-accounts.ts';
-import * as spent from '../accounts/spent-keys.ts';
 import * as tagBudgets from '../accounts/tag-budgets.ts';
 import * as thresholds from '../accounts/thresholds.ts';
 import * as vectors from '../accounts/vector-references.ts';
@@ -138,13 +137,13 @@ export const reads = {
   pageOfCredits: credits.pageOfCredits,
   listKeys: keys.listKeys,
   pageOfKeys: keys.pageOfKeys,
-  spentKeys: spent.spentKeys,
   accountsOfIdentity: keys.accountsOfIdentity,
   findKey: keys.findKey,
   keyNames: keys.keyNames,
   keyLabels: keys.keyLabels,
   keyMakers: keys.keyMakers,
   spentBy: credentials.spentBy,
+  spentKeys: credentials.spentKeys,
   findCredential: credentials.findCredential,
   declarationsOf: declarations.declarationsOf,
   listAudit: audit.listAudit,
