@@ -66,17 +66,20 @@ export function changed(
   scheduleReport(reports, change);
 }
 
-/** A request holds other tokens of its limits than before. What a server that is down is not told, its buckets get back with time. */
+/**
+ * A request holds other tokens of its limits than before. A server that is down is told when it is up again: a bucket that
+ * kept what was never used would refuse its callers for up to an hour.
+ */
 export function oweTokens(
   reports: ServerReports,
-  limits: readonly TokenLimit[] = [],
+  limits: readonly Pick<TokenLimit, 'id' | 'perMinute'>[] = [],
   { tokens, change = 'released' }: { readonly tokens: number; readonly change?: TallyChange },
 ): void {
-  if (tokens === 0 || limits.length === 0 || !reports.link.isUp()) return;
+  if (tokens === 0 || limits.length === 0) return;
   for (const { id, perMinute } of limits) {
     reports.tokens.set(id, { perMinute, tokens: (reports.tokens.get(id)?.tokens ?? 0) + tokens });
   }
-  scheduleReport(reports, change);
+  if (reports.link.isUp()) scheduleReport(reports, change);
 }
 
 function owe(owed: Map<string, Report>, id: string, left: bigint | undefined): void {
@@ -121,7 +124,11 @@ export function report(reports: ServerReports): Promise<unknown> {
   }
   for (const [id, { perMinute, tokens }] of reports.tokens) {
     const reply = link.run(takeTokensScript, [link.key(`tok:${id}`)], [perMinute, tokens].map(String));
-    reply.catch(link.drop);
+    reply.catch(() => {
+      link.drop();
+      // The server may have done it, and only its reply is lost. In doubt, tokens are given back twice and not taken twice.
+      if (tokens < 0) oweTokens(reports, [{ id, perMinute }], { tokens });
+    });
     sent.push(reply);
   }
   workspaces.clear();

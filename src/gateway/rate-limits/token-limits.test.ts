@@ -205,3 +205,23 @@ it('tokens that Valkey reserves too late are given back', async () => {
   const next = await dispatch(world, { replica: 1, expected: 0 });
   expect(isSlot(next) && next.tokens?.()?.remaining).toBe(perMinute);
 });
+
+it.each([
+  ['while Valkey is away', 1_000],
+  ['in a message that Valkey never gets', 0],
+])('tokens that are given back %s are back when it is', async (_, awayForMs) => {
+  const world = await shared();
+  const slot = await dispatch(world, { expected: perMinute * 50 });
+  if (!isSlot(slot)) throw new Error(`refused by ${slot.by}`);
+  const begin = (): void => world.valkey?.setTrouble('away');
+  if (awayForMs > 0) begin();
+  await world.run(awayForMs);
+  const released = slot.release(undefined, { tokens: 10 });
+  if (awayForMs === 0) begin();
+  await world.answered(released);
+  await world.run(5_000);
+  world.valkey?.setTrouble('none');
+  await world.run(5_000);
+  const next = await dispatch(world, { replica: 1, expected: 0 });
+  expect(isSlot(next) && next.tokens?.()?.remaining).toBe(perMinute);
+});
