@@ -12,6 +12,8 @@ interface ThreadLimits {
   readonly silenceMs: number;
   /** The thread ends after this time without an operation. */
   readonly idleMs: number;
+  /** Its operations take long and can wait while callers need the processor. */
+  readonly isLowPriority?: boolean;
 }
 
 /** Few operations run at a time, and their objects are small. */

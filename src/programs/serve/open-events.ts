@@ -31,7 +31,12 @@ export async function openEvents(
   const { WEIR_DATABASE_URL: database } = settings;
   const location = databaseLocation(database === undefined ? { data: settings.WEIR_DATA } : { url: database });
   const operations = { ...eventOperations, ...vectorOperations, recordModelPrices: true };
-  const { store, close } = openAccountsThread(location, operations, { name: 'weir-events', silenceMs, idleMs });
+  const { store, close } = openAccountsThread(location, operations, {
+    name: 'weir-events',
+    silenceMs,
+    idleMs,
+    isLowPriority: true,
+  });
   const partLog = limitRepeats(log, backgroundClock);
   const parts = { store, clock: backgroundClock, changes };
   // Functions cannot go to another thread.
