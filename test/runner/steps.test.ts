@@ -17,7 +17,7 @@ test('without a word come the checks and the short part of the tests, which need
 });
 
 test('all has the same steps, then the rest, and what waits for a long build comes last', () => {
-  expect(namesOf('all')).toEqual([...namesOf(), 'envoy', 'house, stores, portal', 'engine, clients, kube']);
+  expect(namesOf('all')).toEqual([...namesOf(), 'envoy', 'house, stores, portal, engine, clients, kube']);
   expect(partsOf('all').slice(0, 3)).toEqual([
     ['unit', 'every'],
     ['promises, with real parts', 'short'],

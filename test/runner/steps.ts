@@ -69,8 +69,6 @@ const runs: readonly (readonly Suite[])[] = [
     { kind: 'suite', name: 'house', withProcesses },
     { kind: 'suite', name: 'stores', withProcesses },
     { kind: 'suite', name: 'portal', withProcesses },
-  ],
-  [
     { kind: 'suite', name: 'engine', needs: 'real engine', withProcesses },
     { kind: 'suite', name: 'clients', needs: 'real engine', withProcesses },
     { kind: 'suite', name: 'kube', needs: 'kubernetes tools', withProcesses },
