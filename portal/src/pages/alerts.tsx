@@ -1,16 +1,16 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { AlertListObject, AlertObject } from '../../../src/portal/api/alerts.ts';
-import { ApiError, call } from '../data/api.ts';
+import { call } from '../data/api.ts';
 import { useSession } from '../data/session.ts';
 import { useWorkspaceQuery, type WorkspaceChoice } from '../data/workspaces.ts';
 import { formatExactMoney, formatMoment } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
 import { Declared } from '../parts/declared.tsx';
-import { Dialog } from '../parts/dialog.tsx';
 import { partsOf, TextField, valueOf } from '../parts/fields.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { Card } from '../parts/page.tsx';
-import { Loaded, Problem } from '../parts/states.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
 const deliveries: Readonly<Record<AlertObject['delivery'], string>> = {
@@ -96,38 +96,26 @@ interface ChangeProps {
 
 function Change({ of, now, onClose }: ChangeProps) {
   const client = useQueryClient();
-  const change = useMutation({
-    mutationFn: (percents: readonly number[]) =>
-      call(`/workspaces/${of.id}/thresholds`, { method: 'POST', body: { percents } }),
-    onSuccess: async () => {
-      onClose();
-      await client.invalidateQueries({ queryKey: ['alerts', of.id] });
-    },
-  });
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    change.mutate(partsOf(valueOf(new FormData(event.currentTarget), 'percents')).map(Number));
-  };
-  const isField = change.error instanceof ApiError && change.error.status === 400;
   return (
-    <Dialog title={`Thresholds of ${of.name}`} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
+    <FormDialog
+      title={`Thresholds of ${of.name}`}
+      action="Save"
+      first={{ percents: now.join(', ') }}
+      read={(form) => ({ percents: partsOf(valueOf(form, 'percents')).map(Number) })}
+      onClose={onClose}
+      onSubmit={async (body) => {
+        await call(`/workspaces/${of.id}/thresholds`, { method: 'POST', body });
+        await client.invalidateQueries({ queryKey: ['alerts', of.id] });
+      }}
+    >
+      {(fieldOf) => (
         <TextField
           label="Percentages of the balance"
-          name="percents"
-          defaultValue={now.join(', ')}
           autoFocus
-          error={isField ? change.error?.message : undefined}
           hint="Whole percentages from 1 to 100, with commas between them. Empty for no alerts."
+          {...fieldOf('percents')}
         />
-        {change.error !== null && !isField && <Problem error={change.error} />}
-        <div className="actions">
-          <Button onPress={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" isDisabled={change.isPending}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+    </FormDialog>
   );
 }

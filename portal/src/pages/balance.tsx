@@ -1,9 +1,9 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useMemo, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import type { CreditObject, NewCreditObject } from '../../../src/portal/api/workspaces.ts';
 import { useAddress } from '../data/address.ts';
-import { ApiError, call, randomId, withQuery } from '../data/api.ts';
+import { call, randomId, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
 import { useSession } from '../data/session.ts';
@@ -17,11 +17,11 @@ import {
 } from '../data/workspaces.ts';
 import { formatAvailable, formatDay, formatExactMoney, formatMoment, formatMoney, unknown } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
-import { Dialog } from '../parts/dialog.tsx';
 import { TextField, textOf } from '../parts/fields.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { More } from '../parts/more.tsx';
 import { Card, Figure, Page } from '../parts/page.tsx';
-import { Empty, Loaded, Notice, Problem } from '../parts/states.tsx';
+import { Empty, Loaded, Notice } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { Alerts } from './alerts.tsx';
@@ -171,41 +171,31 @@ function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onC
   const client = useQueryClient();
   // The dialog adds one credit, also when it is sent again after a lost answer.
   const [idempotencyKey] = useState(randomId);
-  const add = useMutation({
-    mutationFn: (body: NewCreditObject) =>
-      call(`/workspaces/${of.id}/credits`, { method: 'POST', body, idempotencyKey }),
-    onSuccess: async () => {
-      onClose();
-      for (const name of ['credits', 'workspace', 'workspaces']) await client.invalidateQueries({ queryKey: [name] });
-    },
-  });
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    add.mutate({ amount: textOf(form, 'amount'), note: textOf(form, 'note') || undefined });
-  };
-  const field = add.error instanceof ApiError ? add.error.field : undefined;
   return (
-    <Dialog title={`Add credit to ${of.name}`} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        <TextField
-          label="Amount (USD)"
-          name="amount"
-          inputMode="decimal"
-          required
-          autoFocus
-          error={field === 'amount' ? add.error?.message : undefined}
-          hint="A negative amount is a correction and needs a note."
-        />
-        <TextField label="Note" name="note" maxLength={500} error={field === 'note' ? add.error?.message : undefined} />
-        {add.error !== null && field === undefined && <Problem error={add.error} />}
-        <div className="actions">
-          <Button onPress={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" isDisabled={add.isPending}>
-            Add
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Add credit to ${of.name}`}
+      action="Add"
+      first={{ amount: '', note: '' }}
+      read={(form): NewCreditObject => ({ amount: textOf(form, 'amount'), note: textOf(form, 'note') || undefined })}
+      onClose={onClose}
+      onSubmit={async (body) => {
+        await call(`/workspaces/${of.id}/credits`, { method: 'POST', body, idempotencyKey });
+        for (const name of ['credits', 'workspace', 'workspaces']) await client.invalidateQueries({ queryKey: [name] });
+      }}
+    >
+      {(fieldOf) => (
+        <>
+          <TextField
+            label="Amount (USD)"
+            inputMode="decimal"
+            required
+            autoFocus
+            hint="A negative amount is a correction and needs a note."
+            {...fieldOf('amount')}
+          />
+          <TextField label="Note" maxLength={500} {...fieldOf('note')} />
+        </>
+      )}
+    </FormDialog>
   );
 }

@@ -42,6 +42,7 @@ export function IdentitiesPage() {
     queryFn: () => call<ListPage<IdentityObject>>('/identities'),
   });
   const send = async (method: 'POST' | 'PATCH', path: string, body: object): Promise<void> => {
+    if (Object.keys(body).length === 0) return;
     await call(`/identities${path}`, { method, body });
     await client.invalidateQueries({ queryKey: ['identities'] });
   };
@@ -178,21 +179,11 @@ interface EditIdentityProps {
 }
 
 function EditIdentity({ of, onClose, onSubmit }: EditIdentityProps) {
-  const edit = useMutation({
-    mutationFn: async (given: IdentityFields) => {
-      if (Object.keys(given).length > 0) await onSubmit(given);
-    },
-    onSuccess: onClose,
-  });
+  const edit = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
+  const [title, action] = of === undefined ? ['Create identity', 'Create'] : [`Edit ${of.name}`, 'Save'];
   return (
-    <Dialog title={of === undefined ? 'Create identity' : `Edit ${of.name}`} isOpen onClose={onClose}>
-      <IdentityForm
-        action={of === undefined ? 'Create' : 'Save'}
-        {...(of && { of })}
-        state={edit}
-        onClose={onClose}
-        onSubmit={(given) => edit.mutate(given)}
-      />
+    <Dialog title={title} isOpen onClose={onClose}>
+      <IdentityForm action={action} {...(of && { of })} state={edit} onClose={onClose} onSubmit={edit.mutate} />
     </Dialog>
   );
 }

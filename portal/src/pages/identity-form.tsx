@@ -1,10 +1,10 @@
 import { type FormEvent, useState } from 'react';
 import type { IdentityObject, NewIdentityObject } from '../../../src/portal/api/identities.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
-import { linesOf, Select, TextArea, TextField, textOf } from '../parts/fields.tsx';
-import { fieldErrors, FormEnd, type FormState } from '../parts/form-end.tsx';
+import { changedFields, linesOf, Select, TextArea, TextField } from '../parts/fields.tsx';
+import { fieldsOf, FormEnd, type FormState } from '../parts/form-end.tsx';
 import { Waiting } from '../parts/states.tsx';
-import { type ChangedLimits, changedLimits, LimitFields, limitNames, limitTexts } from './limit-fields.tsx';
+import { type ChangedLimits, changedLimits, LimitFields, limitTexts } from './limit-fields.tsx';
 
 /** The fields that differ from the first values of the form. */
 export type IdentityFields = ChangedLimits & Partial<Omit<NewIdentityObject, keyof ChangedLimits>>;
@@ -18,21 +18,7 @@ interface IdentityFormProps {
   readonly onSubmit: (changed: IdentityFields) => void;
 }
 
-const fields = [
-  'name',
-  'issuer',
-  'audience',
-  'match',
-  'workspace',
-  'workspace_claim',
-  'each',
-  'tags',
-  'bound',
-] as const;
-
-type Texts = Readonly<Record<(typeof fields)[number], string>>;
-
-const textsOf = (of: IdentityObject | undefined): Texts => ({
+const textsOf = (of: IdentityObject | undefined) => ({
   name: of?.name ?? '',
   issuer: of?.issuer ?? '',
   audience: of?.audience ?? '',
@@ -46,51 +32,50 @@ const textsOf = (of: IdentityObject | undefined): Texts => ({
   bound: of?.bound === true ? 'yes' : 'no',
 });
 
-/** The values in the API of fields that are no texts there. */
-const valuesOf: Readonly<Partial<Record<keyof Texts, (text: string) => unknown>>> = {
+/** The values of fields in the API. */
+const values = {
+  ...{ name: String, issuer: String, audience: String, workspace: String, workspace_claim: String },
   match: linesOf,
-  tags: (text) =>
+  each: (text: string) => (text === 'subject' ? text : 'identity'),
+  tags: (text: string): Record<string, string> =>
     Object.fromEntries(
       linesOf(text).map((line) => {
         const [name = '', rule = ''] = line.split(/\s*=\s*(.*)/s, 2);
         return [name, rule];
       }),
     ),
-  bound: (text) => text === 'yes',
+  bound: (text: string) => text === 'yes',
 };
 
 /** Form for the rules and the limits of a new or existing identity. */
 export function IdentityForm({ action, of, state, onClose, onSubmit }: IdentityFormProps) {
   // The values that the form showed at first, also if the identity changes meanwhile.
-  const [first] = useState(() => ({ ...textsOf(of), limits: limitTexts(of) }));
+  const [first] = useState(() => ({ ...textsOf(of), ...limitTexts(of) }));
   const [payer, setPayer] = useState(of?.workspace === null ? 'workspace_claim' : 'workspace');
   const choices = useWorkspaceChoices();
   if (choices === undefined) return <Waiting lines={4} />;
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const changed = fields.filter((name) => form.has(name) && textOf(form, name) !== first[name].trim());
-    const rules = Object.fromEntries(changed.map((name) => [name, (valuesOf[name] ?? String)(textOf(form, name))]));
-    onSubmit({ ...rules, ...changedLimits(first.limits, form) });
+    onSubmit({ ...changedFields(form, first, values), ...changedLimits(form, first) });
   };
-  const errorOf = fieldErrors(state);
-  const field = (name: keyof Texts) => ({ name, defaultValue: first[name], error: errorOf(name) });
+  const fieldOf = fieldsOf(first, state);
   const names = new Set([...(of?.workspace ? [of.workspace] : []), ...choices.map(({ name }) => name)]);
   return (
     <form className="stack" onSubmit={submit}>
-      {of === undefined && <TextField label="Name" required autoFocus maxLength={64} {...field('name')} />}
+      {of === undefined && <TextField label="Name" required autoFocus maxLength={64} {...fieldOf('name')} />}
       <TextField
         label="Issuer"
         required
-        {...field('issuer')}
+        {...fieldOf('issuer')}
         hint="The address in iss, or cluster for the API server of Kubernetes."
       />
-      <TextField label="Audience" required {...field('audience')} hint="Must be in aud." />
+      <TextField label="Audience" required {...fieldOf('audience')} hint="Must be in aud." />
       <TextArea
         label="Match"
         rows={3}
         required
-        {...field('match')}
+        {...fieldOf('match')}
         hint="CEL over claims, an expression in each line. All must be true."
       />
       <div className="form-grid">
@@ -106,37 +91,37 @@ export function IdentityForm({ action, of, state, onClose, onSubmit }: IdentityF
         {payer === 'workspace' ? (
           <Select
             label="Workspace"
-            {...field('workspace')}
+            {...fieldOf('workspace')}
             options={[...names].map((name) => ({ value: name, label: name }))}
           />
         ) : (
           <TextField
             label="Claim"
             required
-            {...field('workspace_claim')}
+            {...fieldOf('workspace_claim')}
             hint="CEL that returns the name of a workspace, such as claims.team."
           />
         )}
       </div>
       <Select
         label="Limits of"
-        {...field('each')}
+        {...fieldOf('each')}
         options={[
           { value: 'identity', label: 'All subjects together' },
           { value: 'subject', label: 'Each subject' },
         ]}
       />
-      <LimitFields first={first.limits} errorOf={errorOf} />
-      <TextArea label="Tags" rows={2} {...field('tags')} hint="NAME=CEL, one in each line, such as app=claims.sub." />
+      <LimitFields fieldOf={fieldOf} />
+      <TextArea label="Tags" rows={2} {...fieldOf('tags')} hint="NAME=CEL, one in each line, such as app=claims.sub." />
       <Select
         label="Bound"
-        {...field('bound')}
+        {...fieldOf('bound')}
         options={[
           { value: 'no', label: 'No' },
           { value: 'yes', label: 'Yes: the ServiceAccount and the pod of a token must still exist' },
         ]}
       />
-      <FormEnd action={action} state={state} fields={[...fields, ...limitNames]} onClose={onClose} />
+      <FormEnd action={action} state={state} fields={Object.keys(first)} onClose={onClose} />
     </form>
   );
 }

@@ -2,9 +2,9 @@ import { type FormEvent, useState } from 'react';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { formatUtcMoment, timeZone } from '../format/format.ts';
 import { isoOfLocal, localMinute } from '../format/local-minute.ts';
-import { partsOf, TextField, valueOf } from '../parts/fields.tsx';
-import { fieldErrors, FormEnd, type FormState } from '../parts/form-end.tsx';
-import { type ChangedLimits, changedLimits, LimitFields, limitNames, limitTexts } from './limit-fields.tsx';
+import { changedFields, partsOf, TextField } from '../parts/fields.tsx';
+import { fieldsOf, FormEnd, type FormState } from '../parts/form-end.tsx';
+import { type ChangedLimits, changedLimits, LimitFields, limitTexts } from './limit-fields.tsx';
 
 interface KeyFormProps {
   readonly action: string;
@@ -22,7 +22,12 @@ export interface KeyFields extends ChangedLimits {
   readonly expires_at?: string | null;
 }
 
-const fields = ['name', 'thresholds', 'expires_at', ...limitNames];
+/** The values of fields in the API. */
+const values = {
+  name: (text: string) => text || null,
+  thresholds: (text: string) => partsOf(text).map(Number),
+  expires_at: (text: string) => (text === '' ? null : isoOfLocal(text)),
+};
 
 /** Form for name, budget, limits, expiry and models of a new or existing key. */
 export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps) {
@@ -31,46 +36,27 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
     name: of?.name ?? '',
     thresholds: of?.thresholds.join(', ') ?? '',
     // A moment in the reader's zone, to the minute. Empty: none.
-    expires: localMinute(of?.expires_at ?? null),
-    limits: limitTexts(of),
+    expires_at: localMinute(of?.expires_at ?? null),
+    ...limitTexts(of),
   }));
-  const [expires, setExpires] = useState(first.expires);
+  const [expires, setExpires] = useState(first.expires_at);
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const name = valueOf(form, 'name');
-    const thresholds = valueOf(form, 'thresholds');
-    // Other fields are not sent: their text may be shortened or out of date.
-    onSubmit({
-      ...(name !== first.name && { name: name.trim() || null }),
-      ...(of !== undefined && thresholds !== first.thresholds && { thresholds: partsOf(thresholds).map(Number) }),
-      ...(expires !== first.expires && { expires_at: expires === '' ? null : isoOfLocal(expires) }),
-      ...changedLimits(first.limits, form),
-    });
+    onSubmit({ ...changedFields(form, first, values), ...changedLimits(form, first) });
   };
-  const errorOf = fieldErrors(state);
+  const fieldOf = fieldsOf(first, state);
   return (
     <form className="stack" onSubmit={submit}>
-      <TextField
-        label="Name"
-        name="name"
-        maxLength={100}
-        autoFocus
-        defaultValue={first.name}
-        error={errorOf('name')}
-        hint="Purpose of the key."
-      />
+      <TextField label="Name" maxLength={100} autoFocus hint="Purpose of the key." {...fieldOf('name')} />
       <LimitFields
-        first={first.limits}
-        errorOf={errorOf}
+        fieldOf={fieldOf}
         alerts={
           of !== undefined && (
             <TextField
               label="Alerts at (% of the budget)"
-              name="thresholds"
-              defaultValue={first.thresholds}
-              error={errorOf('thresholds')}
               hint="Whole percentages from 1 to 100, with commas between them. Empty for no alerts."
+              {...fieldOf('thresholds')}
             />
           )
         }
@@ -78,13 +64,12 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
         <TextField
           label="Expires"
           type="datetime-local"
-          value={expires}
           onChange={(event) => setExpires(event.target.value)}
-          error={errorOf('expires_at')}
           hint={expiryHint(expires)}
+          {...fieldOf('expires_at')}
         />
       </LimitFields>
-      <FormEnd action={action} state={state} fields={fields} onClose={onCancel} />
+      <FormEnd action={action} state={state} fields={Object.keys(first)} onClose={onCancel} />
     </form>
   );
 }

@@ -42,18 +42,18 @@ export function KeysPage() {
     enabled: workspace !== undefined,
   });
   const refresh = (): Promise<void> => client.invalidateQueries({ queryKey: ['keys'] });
-  const create = useMutation({
-    mutationFn: ({ name, ...given }: KeyFields) => {
-      const body: NewKeyObject = { ...given, name: name ?? undefined };
-      return call<CreatedKeyObject>(path, { method: 'POST', body });
-    },
-    onSuccess: (key) => {
-      setOpen(nothing);
-      setCreated(key);
-      return refresh();
-    },
-  });
+  const close = (): void => setOpen(nothing);
+  const show = (key: CreatedKeyObject): void => {
+    close();
+    setCreated(key);
+    void refresh();
+  };
+  const create = async ({ name, ...given }: KeyFields): Promise<void> => {
+    const body: NewKeyObject = { ...given, name: name ?? undefined };
+    show(await call(path, { method: 'POST', body }));
+  };
   const change = async (id: string, given: KeyChangeObject): Promise<void> => {
+    if (Object.keys(given).length === 0) return;
     await call<KeyObject>(`/keys/${id}`, { method: 'PATCH', body: given });
     await refresh();
   };
@@ -62,12 +62,8 @@ export function KeysPage() {
     await refresh();
   };
   const choose = useCallback((kind: KeyAction, of: KeyObject) => setOpen({ kind, of }), []);
-  const openCreate = (): void => {
-    create.reset();
-    setOpen({ kind: 'create' });
-  };
   const button = (
-    <Button kind="primary" icon="plus" isDisabled={workspace === undefined} onPress={openCreate}>
+    <Button kind="primary" icon="plus" isDisabled={workspace === undefined} onPress={() => setOpen({ kind: 'create' })}>
       Create key
     </Button>
   );
@@ -99,32 +95,15 @@ export function KeysPage() {
         </Loaded>
       )}
       <More list={keys} />
-      <Dialog title="Create key" isOpen={open.kind === 'create'} onClose={() => setOpen(nothing)}>
-        <KeyForm
-          action="Create"
-          state={create}
-          onCancel={() => setOpen(nothing)}
-          onSubmit={(given) => create.mutate(given)}
-        />
-      </Dialog>
-      {open.kind === 'edit' && <EditKey of={open.of} onClose={() => setOpen(nothing)} onChange={change} />}
-      {open.kind === 'rotate' && (
-        <RotateKey
-          of={open.of}
-          onClose={() => setOpen(nothing)}
-          onRotated={(key) => {
-            setOpen(nothing);
-            setCreated(key);
-            return refresh();
-          }}
-        />
-      )}
+      {open.kind === 'create' && <EditKey onClose={close} onSubmit={create} />}
+      {open.kind === 'edit' && <EditKey of={open.of} onClose={close} onSubmit={(given) => change(open.of.id, given)} />}
+      {open.kind === 'rotate' && <RotateKey of={open.of} onClose={close} onRotated={show} />}
       {(open.kind === 'suspend' || open.kind === 'resume' || open.kind === 'revoke') && (
         <AskFirst
           kind={open.kind}
           what="key"
           name={open.of.name ?? open.of.prefix ?? open.of.id}
-          onClose={() => setOpen(nothing)}
+          onClose={close}
           onConfirm={() =>
             open.kind === 'revoke'
               ? revoke(open.of.id)
@@ -143,21 +122,18 @@ function whyEmpty({ search, mayCreate }: { readonly search: string | undefined; 
 }
 
 interface EditKeyProps {
-  readonly of: KeyObject;
+  /** Undefined: a new key. */
+  readonly of?: KeyObject;
   readonly onClose: () => void;
-  readonly onChange: (id: string, given: KeyChangeObject) => Promise<void>;
+  readonly onSubmit: (given: KeyFields) => Promise<void>;
 }
 
-function EditKey({ of, onClose, onChange }: EditKeyProps) {
-  const edit = useMutation({
-    mutationFn: async (changed: KeyFields) => {
-      if (Object.keys(changed).length > 0) await onChange(of.id, changed);
-    },
-    onSuccess: onClose,
-  });
+function EditKey({ of, onClose, onSubmit }: EditKeyProps) {
+  const edit = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
+  const [title, action] = of === undefined ? ['Create key', 'Create'] : ['Edit key', 'Save'];
   return (
-    <Dialog title="Edit key" isOpen onClose={onClose}>
-      <KeyForm action="Save" of={of} state={edit} onCancel={onClose} onSubmit={(changed) => edit.mutate(changed)} />
+    <Dialog title={title} isOpen onClose={onClose}>
+      <KeyForm action={action} {...(of && { of })} state={edit} onCancel={onClose} onSubmit={edit.mutate} />
     </Dialog>
   );
 }

@@ -1,9 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useId, useState } from 'react';
-import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
+import { type ComponentProps, type ReactNode, useId, useState } from 'react';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
-import { call } from '../data/api.ts';
-import { partsOf, Select, TextField, textOf, valueOf } from '../parts/fields.tsx';
+import { useModels } from '../data/models.ts';
+import { changedFields, partsOf, Select, TextField, textOf, valueOf } from '../parts/fields.tsx';
+import type { FieldOf } from '../parts/form-end.tsx';
 import { changedNotEnforced, limitsOfKey, NotEnforced } from './not-enforced.tsx';
 
 type Period = NonNullable<KeyObject['budget']>['period'];
@@ -18,19 +17,7 @@ export interface ChangedLimits {
   readonly not_enforced?: NonNullable<KeyObject['not_enforced']> | null;
 }
 
-/** The names of the limits in the API. */
-export const limitNames = ['budget', 'models', 'rate', 'burst', 'tokens_per_minute', 'not_enforced'] as const;
-
-/** The values of the form. */
-interface LimitTexts {
-  readonly limit: string;
-  readonly period: Period;
-  readonly models: string;
-  readonly rate: string;
-  readonly burst: string;
-  readonly tokens: string;
-  readonly notEnforced: readonly string[];
-}
+type Limits = Pick<KeyObject, 'budget' | 'models' | 'rate' | 'burst' | 'tokens_per_minute' | 'not_enforced'>;
 
 /** The limits of a new key without others, as in `src/portal/api/keys.ts`. */
 const [usualRate, usualBurst] = [100, 200];
@@ -39,40 +26,46 @@ const [usualRate, usualBurst] = [100, 200];
 export const countText = (count: number | null | undefined): string => String(count ?? '');
 export const countOf = (text: string): number | null => (text === '' ? null : Number(text));
 
-export const limitTexts = (of: Pick<KeyObject, (typeof limitNames)[number]> | undefined): LimitTexts => ({
-  limit: of?.budget?.limit ?? '',
+/** The first values of the fields. */
+export const limitTexts = (of: Limits | undefined) => ({
+  budget: of?.budget?.limit ?? '',
   period: of?.budget?.period ?? 'month',
   models: of?.models?.join(', ') ?? '',
   rate: String(of?.rate ?? usualRate),
   burst: String(of?.burst ?? usualBurst),
-  tokens: countText(of?.tokens_per_minute),
-  notEnforced: of?.not_enforced ?? [],
+  tokens_per_minute: countText(of?.tokens_per_minute),
+  not_enforced: of?.not_enforced,
 });
 
-/** The limits whose text was changed. Others are not sent: their text may be out of date. */
-export function changedLimits(first: LimitTexts, form: FormData): ChangedLimits {
-  const [limit, period] = [textOf(form, 'budget'), periodOf(valueOf(form, 'period'))];
-  const [rate, burst] = [valueOf(form, 'rate'), valueOf(form, 'burst')];
-  const tokens = textOf(form, 'tokens_per_minute');
-  const isBudget = limit !== first.limit || (limit !== '' && period !== first.period);
-  const patterns = partsOf(valueOf(form, 'models'));
+type LimitTexts = ReturnType<typeof limitTexts>;
+
+/** The values of fields in the API. */
+const values = {
+  rate: Number,
+  burst: Number,
+  tokens_per_minute: countOf,
+  models: (text: string) => (partsOf(text).length === 0 ? null : partsOf(text)),
+};
+
+/** The limits that were changed. */
+export function changedLimits(form: FormData, first: LimitTexts): ChangedLimits {
+  const { limit, period } = budgetOf(form);
+  const isBudget = limit !== first.budget || (limit !== '' && period !== first.period);
   return {
     ...(isBudget && { budget: limit === '' ? null : { limit, period } }),
-    ...(rate !== first.rate && { rate: Number(rate) }),
-    ...(burst !== first.burst && { burst: Number(burst) }),
-    ...(tokens !== first.tokens && { tokens_per_minute: countOf(tokens) }),
-    ...changedNotEnforced(limitsOfKey, first.notEnforced, form),
-    ...(patterns.join() !== partsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
+    ...changedFields(form, first, values),
+    ...changedNotEnforced(limitsOfKey, first.not_enforced, form),
   };
 }
 
-export function periodOf(text: string): Period {
-  return text === 'day' || text === 'week' || text === 'total' ? text : 'month';
+/** The budget of a form, also without a limit. */
+export function budgetOf(form: FormData): { readonly limit: string; readonly period: Period } {
+  const period = periods.find(({ value }) => value === valueOf(form, 'period'))?.value ?? 'month';
+  return { limit: textOf(form, 'budget'), period };
 }
 
 interface LimitFieldsProps {
-  readonly first: LimitTexts;
-  readonly errorOf: (field: string) => string | undefined;
+  readonly fieldOf: FieldOf<LimitTexts>;
   /** Below the budget. */
   readonly alerts?: ReactNode;
   /** Above the models. */
@@ -80,79 +73,51 @@ interface LimitFieldsProps {
 }
 
 /** The fields of limits, the same for a key and for an identity. */
-export function LimitFields({ first, errorOf, alerts, children }: LimitFieldsProps) {
+export function LimitFields({ fieldOf, alerts, children }: LimitFieldsProps) {
   return (
     <>
       <div className="form-grid">
-        <TextField
-          label="Budget (USD)"
-          name="budget"
-          inputMode="decimal"
-          defaultValue={first.limit}
-          placeholder="No limit"
-          error={errorOf('budget')}
-        />
-        <PeriodField first={first.period} />
+        <TextField label="Budget (USD)" inputMode="decimal" placeholder="No limit" {...fieldOf('budget')} />
+        <Select label="Period" options={periods} {...fieldOf('period')} />
       </div>
       {alerts}
       <div className="form-grid">
-        <TextField
-          label="Requests a second"
-          name="rate"
-          type="number"
-          min={1}
-          required
-          defaultValue={first.rate}
-          error={errorOf('rate')}
-        />
+        <TextField label="Requests a second" type="number" min={1} required {...fieldOf('rate')} />
         <TextField
           label="Requests at once"
-          name="burst"
           type="number"
           min={1}
           required
-          defaultValue={first.burst}
-          error={errorOf('burst')}
           hint="Above the rate."
+          {...fieldOf('burst')}
         />
       </div>
-      <TokensField first={first.tokens} error={errorOf('tokens_per_minute')} />
-      <NotEnforced limits={limitsOfKey} first={first.notEnforced} error={errorOf('not_enforced')} />
+      <TokensField {...fieldOf('tokens_per_minute')} />
+      <NotEnforced limits={limitsOfKey} {...fieldOf('not_enforced')} />
       {children}
-      <ModelsField first={first.models} error={errorOf('models')} />
+      <ModelsField {...fieldOf('models')} />
     </>
   );
 }
 
-/** The period of a budget. */
-export function PeriodField({ first }: { readonly first: Period }) {
-  return (
-    <Select
-      label="Period"
-      name="period"
-      defaultValue={first}
-      options={[
-        { value: 'day', label: 'Day' },
-        { value: 'week', label: 'Week' },
-        { value: 'month', label: 'Month' },
-        { value: 'total', label: 'In all' },
-      ]}
-    />
-  );
-}
+/** The periods of a budget. */
+export const periods = [
+  { value: 'day', label: 'Day' },
+  { value: 'week', label: 'Week' },
+  { value: 'month', label: 'Month' },
+  { value: 'total', label: 'In all' },
+] as const satisfies readonly { readonly value: Period; readonly label: string }[];
 
 /** A limit in tokens a minute, of a key, an identity or a workspace. */
-export function TokensField({ first, error }: { readonly first: string; readonly error: string | undefined }) {
+export function TokensField(field: Pick<ComponentProps<typeof TextField>, 'name' | 'defaultValue' | 'error'>) {
   return (
     <TextField
       label="Tokens a minute"
-      name="tokens_per_minute"
       type="number"
       min={1}
-      defaultValue={first}
       placeholder="No limit"
-      error={error}
       hint="Prompts and answers together."
+      {...field}
     />
   );
 }
@@ -160,21 +125,20 @@ export function TokensField({ first, error }: { readonly first: string; readonly
 const mostOffered = 12;
 
 /** Names of models, separated by commas. The models of the catalog can be clicked. */
-function ModelsField({ first, error }: { readonly first: string; readonly error: string | undefined }) {
+function ModelsField({ defaultValue: first, ...field }: ReturnType<FieldOf<Pick<LimitTexts, 'models'>>>) {
   const [value, setValue] = useState(first);
   const offered = useId();
-  const catalog = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
+  const catalog = useModels();
   const chosen = partsOf(value);
   const ids = (catalog.data?.data ?? []).map(({ id }) => id).filter((id) => !chosen.includes(id));
   return (
     <div className="stack-tight">
       <TextField
         label="Models"
-        name="models"
+        {...field}
         value={value}
         onChange={(event) => setValue(event.target.value)}
         placeholder="All models"
-        error={error}
         hint="Ids, separated by commas. org/* means all models of an organisation. Empty: all models."
       />
       {ids.length > 0 && (

@@ -17,20 +17,19 @@ export const limitsOfWorkspace: Words<OfWorkspace> = {
 
 interface NotEnforcedProps {
   readonly limits: Words<OfKey> | Words<OfWorkspace>;
-  readonly first: readonly string[] | null | undefined;
+  readonly name: string;
+  readonly defaultValue: readonly string[] | null | undefined;
   readonly error: string | undefined;
 }
 
 /** Limits that count without refusing anything. */
-export function NotEnforced({ limits, first, error }: NotEnforcedProps) {
+export function NotEnforced({ limits, ...field }: NotEnforcedProps) {
   return (
     <Checks
       legend="Count only"
-      name="not_enforced"
       options={limits}
-      first={first ?? []}
       hint="Requests beyond these limits are served, and are counted and marked as if they had been refused."
-      error={error}
+      {...field}
     />
   );
 }
@@ -41,28 +40,20 @@ export function changedNotEnforced<Name extends string>(
   first: readonly string[] | null | undefined,
   form: FormData,
 ): { readonly not_enforced?: Name[] | null } {
+  const all = Object.keys(limits) as Name[];
   const checked = new Set(form.getAll('not_enforced'));
-  const names = namesOf(limits).filter((name) => checked.has(name));
-  if (
-    names.join() ===
-    namesOf(limits)
-      .filter((name) => first?.includes(name))
-      .join()
-  )
-    return {};
-  return { not_enforced: names.length === 0 ? null : names };
+  const [was, is] = [all.filter((name) => first?.includes(name)), all.filter((name) => checked.has(name))];
+  if (is.join() === was.join()) return {};
+  return { not_enforced: is.length === 0 ? null : is };
+}
+
+interface CountOnlyProps<Name extends string> {
+  readonly limits: Words<Name>;
+  readonly names: readonly Name[] | null;
 }
 
 /** The limits that only count, for a table. Nothing: all are enforced. */
-export function CountOnly<Name extends string>({
-  limits,
-  names,
-}: {
-  readonly limits: Words<Name>;
-  readonly names: readonly Name[] | null;
-}) {
+export function CountOnly<Name extends string>({ limits, names }: CountOnlyProps<Name>) {
   if (names === null || names.length === 0) return null;
   return <span className="small muted">Count only: {names.map((name) => limits[name].toLowerCase()).join(', ')}</span>;
 }
-
-const namesOf = <Name extends string>(limits: Words<Name>): Name[] => Object.keys(limits) as Name[];

@@ -1,19 +1,19 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { NewTagBudgetObject, TagBudgetObject } from '../../../src/portal/api/tags.ts';
 import { call, type Page } from '../data/api.ts';
 import { useMay } from '../data/rights.ts';
 import type { WorkspaceChoice } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
-import { TextField, textOf, valueOf } from '../parts/fields.tsx';
-import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { Select, TextField, textOf } from '../parts/fields.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { Card } from '../parts/page.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { BudgetBar } from './budget-bar.tsx';
-import { PeriodField, periodOf } from './limit-fields.tsx';
+import { budgetOf, periods } from './limit-fields.tsx';
 
 /** The open dialog. */
 type Open = { readonly kind: 'nothing' | 'set' } | { readonly kind: 'change' | 'remove'; readonly of: TagBudgetObject };
@@ -103,41 +103,38 @@ interface SetBudgetProps {
 }
 
 function SetBudget({ of, onClose, onSubmit }: SetBudgetProps) {
-  const set = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const budget = { limit: textOf(form, 'limit'), period: periodOf(valueOf(form, 'period')) };
-    set.mutate({ tag: of?.tag ?? textOf(form, 'tag'), budget });
-  };
-  const errorOf = fieldErrors(set);
   return (
-    <Dialog title={of === undefined ? 'Set the budget of a tag' : `Budget of ${of.tag}`} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        {of === undefined && (
-          <TextField
-            label="Tag"
-            name="tag"
-            required
-            autoFocus
-            error={errorOf('tag')}
-            hint="NAME=VALUE, as in x-weir-tags, such as team=search."
-          />
-        )}
-        <div className="form-grid">
-          <TextField
-            label="Budget (USD)"
-            name="limit"
-            inputMode="decimal"
-            required
-            autoFocus={of !== undefined}
-            defaultValue={of?.budget?.limit}
-            error={errorOf('budget')}
-          />
-          <PeriodField first={of?.budget?.period ?? 'month'} />
-        </div>
-        <FormEnd action="Save" state={set} fields={['tag', 'budget']} onClose={onClose} />
-      </form>
-    </Dialog>
+    <FormDialog
+      title={of === undefined ? 'Set the budget of a tag' : `Budget of ${of.tag}`}
+      action="Save"
+      first={{ tag: '', budget: of?.budget?.limit ?? '', period: of?.budget?.period ?? 'month' }}
+      read={(form): NewTagBudgetObject => ({ tag: of?.tag ?? textOf(form, 'tag'), budget: budgetOf(form) })}
+      onClose={onClose}
+      onSubmit={onSubmit}
+    >
+      {(fieldOf) => (
+        <>
+          {of === undefined && (
+            <TextField
+              label="Tag"
+              required
+              autoFocus
+              hint="NAME=VALUE, as in x-weir-tags, such as team=search."
+              {...fieldOf('tag')}
+            />
+          )}
+          <div className="form-grid">
+            <TextField
+              label="Budget (USD)"
+              inputMode="decimal"
+              required
+              autoFocus={of !== undefined}
+              {...fieldOf('budget')}
+            />
+            <Select label="Period" options={periods} {...fieldOf('period')} />
+          </div>
+        </>
+      )}
+    </FormDialog>
   );
 }

@@ -1,5 +1,5 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import type { NewWorkspaceObject, WorkspaceObject, WorkspaceChangeObject } from '../../../src/portal/api/workspaces.ts';
 import { call, withQuery } from '../data/api.ts';
@@ -9,9 +9,9 @@ import { workspaceState } from '../data/states.ts';
 import { StateBadge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
 import { Button } from '../parts/button.tsx';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Confirm } from '../parts/dialog.tsx';
 import { TextField, textOf } from '../parts/fields.tsx';
-import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -38,6 +38,7 @@ export function WorkspacesPage() {
     method: 'POST' | 'PATCH',
     body: NewWorkspaceObject | WorkspaceChangeObject,
   ): Promise<void> => {
+    if (Object.keys(body).length === 0) return;
     await call(path, { method, body });
     await client.invalidateQueries({ queryKey: ['workspaces'] });
   };
@@ -205,47 +206,41 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
   ];
 }
 
-interface FormProps<Given> {
+interface CreateProps {
   readonly onClose: () => void;
-  readonly onSubmit: (given: Given) => Promise<void>;
+  readonly onSubmit: (given: NewWorkspaceObject) => Promise<void>;
 }
 
-function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspaceObject>) {
-  const create = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    create.mutate({
-      name: textOf(form, 'name'),
-      credit: textOf(form, 'credit') || undefined,
-      max_in_flight: Number(textOf(form, 'max_in_flight')),
-    });
-  };
-  const errorOf = fieldErrors(create);
+function CreateWorkspace({ onClose, onSubmit }: CreateProps) {
   return (
-    <Dialog title="Create workspace" isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        <TextField
-          label="Name"
-          name="name"
-          required
-          autoFocus
-          maxLength={64}
-          error={errorOf('name')}
-          hint="Letters, digits, dots, hyphens and underscores."
-        />
-        <div className="form-grid">
-          <TextField label="First credit (USD)" name="credit" inputMode="decimal" error={errorOf('credit')} />
+    <FormDialog
+      title="Create workspace"
+      action="Create"
+      first={{ name: '', credit: '', max_in_flight: '256' }}
+      read={(form): NewWorkspaceObject => ({
+        name: textOf(form, 'name'),
+        credit: textOf(form, 'credit') || undefined,
+        max_in_flight: Number(textOf(form, 'max_in_flight')),
+      })}
+      onClose={onClose}
+      onSubmit={onSubmit}
+    >
+      {(fieldOf) => (
+        <>
           <TextField
-            label="Requests at once"
-            name="max_in_flight"
-            inputMode="numeric"
-            defaultValue="256"
-            error={errorOf('max_in_flight')}
+            label="Name"
+            required
+            autoFocus
+            maxLength={64}
+            hint="Letters, digits, dots, hyphens and underscores."
+            {...fieldOf('name')}
           />
-        </div>
-        <FormEnd action="Create" state={create} fields={['name', 'credit', 'max_in_flight']} onClose={onClose} />
-      </form>
-    </Dialog>
+          <div className="form-grid">
+            <TextField label="First credit (USD)" inputMode="decimal" {...fieldOf('credit')} />
+            <TextField label="Requests at once" inputMode="numeric" {...fieldOf('max_in_flight')} />
+          </div>
+        </>
+      )}
+    </FormDialog>
   );
 }

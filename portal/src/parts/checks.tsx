@@ -6,13 +6,13 @@ interface ChecksProps {
   readonly name: string;
   /** What can be checked, with its words. */
   readonly options: Readonly<Record<string, string>>;
-  readonly first: readonly string[];
+  readonly defaultValue: readonly string[] | null | undefined;
   readonly hint: string;
   readonly error: string | undefined;
 }
 
 /** Boxes of which any number is checked. */
-export function Checks({ legend, name, options, first, hint, error }: ChecksProps) {
+export function Checks({ legend, name, options, defaultValue, hint, error }: ChecksProps) {
   const id = useId();
   const described = error === undefined ? `${id}-hint` : `${id}-hint ${id}-error`;
   return (
@@ -21,7 +21,7 @@ export function Checks({ legend, name, options, first, hint, error }: ChecksProp
       <div className="checks">
         {Object.entries(options).map(([value, words]) => (
           <label key={value}>
-            <input type="checkbox" name={name} value={value} defaultChecked={first.includes(value)} />
+            <input type="checkbox" name={name} value={value} defaultChecked={defaultValue?.includes(value)} />
             {words}
           </label>
         ))}

@@ -109,17 +109,27 @@ export function valueOf(form: FormData, name: string): string {
 /** The value of a text field, trimmed. */
 export const textOf = (form: FormData, name: string): string => valueOf(form, name).trim();
 
-/** The lines of a text, trimmed. Empty lines are left out. */
-export const linesOf = (text: string): string[] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter(Boolean);
+/** The values that differ from those of the first texts. Others are not sent: their text may be shortened or out of date. */
+export function changedFields<Values extends Readonly<Record<string, (text: string) => unknown>>>(
+  form: FormData,
+  first: Readonly<Record<keyof Values & string, string>>,
+  values: Values,
+) {
+  const changed = Object.entries(values).flatMap(([name, read]) => {
+    const [was, is] = [read(first[name]?.trim() ?? ''), read(textOf(form, name))];
+    return form.has(name) && JSON.stringify(was) !== JSON.stringify(is) ? [[name, is] as const] : [];
+  });
+  return Object.fromEntries(changed) as { readonly [Name in keyof Values]?: ReturnType<Values[Name]> };
+}
 
-/** The parts of a text with commas, trimmed. Empty parts are left out. */
-export function partsOf(text: string): string[] {
-  return text
-    .split(',')
+const splitBy = (separator: string) => (text: string) =>
+  text
+    .split(separator)
     .map((part) => part.trim())
     .filter(Boolean);
-}
+
+/** The lines of a text, trimmed. Empty lines are left out. */
+export const linesOf = splitBy('\n');
+
+/** The parts of a text with commas, trimmed. Empty parts are left out. */
+export const partsOf = splitBy(',');

@@ -13,6 +13,21 @@ export function fieldErrors({ error }: FormState): (field: string) => string | u
   return (field) => (error instanceof ApiError && error.field?.startsWith(field) === true ? error.message : undefined);
 }
 
+/** What a field of a form has: its name in the API, its first value, and the error that is about it. */
+export type FieldOf<First> = <Name extends keyof First & string>(
+  name: Name,
+) => {
+  readonly name: Name;
+  readonly defaultValue: First[Name];
+  readonly error: string | undefined;
+};
+
+/** The fields of a form, from their first values. */
+export function fieldsOf<First extends object>(first: First, state: FormState): FieldOf<First> {
+  const errorOf = fieldErrors(state);
+  return (name) => ({ name, defaultValue: first[name], error: errorOf(name) });
+}
+
 interface FormEndProps {
   readonly action: string;
   readonly state: FormState;
