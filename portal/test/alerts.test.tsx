@@ -98,7 +98,9 @@ describe('the thresholds of the balance', () => {
   });
 
   test('that are wrong are described at the field', async () => {
-    const { reader } = showAlerts({ onSet: refusal(400, 'percents: expected whole numbers from 1 to 100', 'percents') });
+    const { reader } = showAlerts({
+      onSet: refusal(400, 'percents: expected whole numbers from 1 to 100', 'percents'),
+    });
     const field = await open(reader);
     await reader.type(field, ', 200{Enter}');
     await waitFor(() => expect(field).toHaveAccessibleDescription(/expected whole numbers from 1 to 100$/));
