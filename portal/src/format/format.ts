@@ -1,45 +1,33 @@
 // Numbers, money and moments in the language and the time zone of the reader.
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 
-const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
-const rounded = new Intl.NumberFormat(undefined, {
-  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol', roundingMode: 'floor' },
-});
-const smallMoney = new Intl.NumberFormat(undefined, {
-  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
-  ...{ minimumSignificantDigits: 2, maximumSignificantDigits: 3 },
-});
-const preciseMoney = new Intl.NumberFormat(undefined, {
-  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
-  ...{ minimumFractionDigits: 2, maximumFractionDigits: 12 },
-});
-const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
-const oneDecimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
-const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const precise = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const recent = new Intl.DateTimeFormat(undefined, {
-  ...{ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' },
-});
-/** For example `23 Nov 2026, 17:05 UTC`. */
-const utcMoment = new Intl.DateTimeFormat(undefined, {
-  ...{ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
-  ...{ hourCycle: 'h23', timeZone: 'UTC', timeZoneName: 'short' },
-});
-const zoned = new Intl.DateTimeFormat(undefined, {
-  ...{ day: 'numeric', month: 'short', year: 'numeric', hour: 'numeric', minute: '2-digit', second: '2-digit' },
-  timeZoneName: 'short',
-});
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-const shortDay = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const month = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' });
-const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
+/** Makes a format of moments of the API. */
+function momentFormat(options: Intl.DateTimeFormatOptions): (iso: string) => string {
+  const format = new Intl.DateTimeFormat(undefined, options);
+  return (iso) => format.format(new Date(iso));
+}
+
+/** Makes a format of numbers, which reads the decimals of the API exactly. */
+function numberFormat<Value extends Usd = number>(options: Intl.NumberFormatOptions): (value: Value) => string {
+  const format = new Intl.NumberFormat(undefined, options);
+  // The compiler knows numeric texts only as a template type.
+  return (value) => format.format(value as number | Intl.StringNumericLiteral);
+}
+
+/** An amount of the API, whose text formats read exactly. A number is only the value of an axis. */
+type Usd = string | number;
+
+const usd = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
+const money = numberFormat<Usd>(usd);
+const smallMoney = numberFormat<Usd>({ ...usd, minimumSignificantDigits: 2, maximumSignificantDigits: 3 });
+const compact = numberFormat({ notation: 'compact', maximumFractionDigits: 1 });
+const shortDay = momentFormat({ day: 'numeric', month: 'short', timeZone: 'UTC' });
+const month = momentFormat({ month: 'long', year: 'numeric', timeZone: 'UTC' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 const counted = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' });
 
 /** The zone of the reader, such as `Europe/Berlin`. */
-export const timeZone = moment.resolvedOptions().timeZone;
+export const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Stands for an unknown value. */
 export const unknown = '–';
@@ -49,23 +37,17 @@ export function orUnknown<Value>(value: Value | null | undefined, format: (value
   return value === null || value === undefined ? unknown : format(value);
 }
 
-/** An amount of the API, whose text formats read exactly. A number is only the value of an axis. */
-type Usd = string | number;
-
-// The API's decimals are numeric texts. The compiler knows such texts only as a template type.
-const exact = (usd: Usd): number | Intl.StringNumericLiteral =>
-  typeof usd === 'number' ? usd : (usd as Intl.StringNumericLiteral);
-
 /** An amount in USD with two decimals; amounts below a cent have more. */
-export function formatMoney(usd: Usd): string {
-  const size = Math.abs(Number(usd));
-  return size !== 0 && size < 0.01 ? smallMoney.format(exact(usd)) : money.format(exact(usd));
+export function formatMoney(amount: Usd): string {
+  const size = Math.abs(Number(amount));
+  return size !== 0 && size < 0.01 ? smallMoney(amount) : money(amount);
 }
 
 /** An amount that is left to spend, rounded down to the cent. */
-export function formatAvailable(usd: string): string {
-  return rounded.format(exact(usd));
-}
+export const formatAvailable = numberFormat<string>({ ...usd, roundingMode: 'floor' });
+
+/** An amount with all its decimals. */
+export const formatExactMoney = numberFormat<string>({ ...usd, minimumFractionDigits: 2, maximumFractionDigits: 12 });
 
 const periods = {
   ...{ day: 'a day', week: 'a week', month: 'a month', total: 'in all' },
@@ -77,27 +59,18 @@ export function formatPeriod(period: string): string {
   return periodTexts.get(period) ?? period;
 }
 
-/** An amount with all its decimals. */
-export function formatExactMoney(usd: string): string {
-  return preciseMoney.format(exact(usd));
-}
-
 /** The price of a million tokens, from the price of one token. */
 export function formatPricePerMillion(usdPerToken: string): string {
   return formatMoney(Number((Number(usdPerToken) * 1e6).toPrecision(12)));
 }
 
-export function formatCount(count: number): string {
-  return whole.format(count);
-}
+export const formatCount = numberFormat({ maximumFractionDigits: 0 });
+export const formatDecimal = numberFormat({ maximumFractionDigits: 1 });
+export const formatShare = numberFormat({ style: 'percent', maximumFractionDigits: 1 });
 
 /** For example `1.2M`, for axes and figures that are read at a glance. */
 export function formatCompact(count: number): string {
-  return Math.abs(count) < 10_000 ? whole.format(count) : compact.format(count);
-}
-
-export function formatDecimal(value: number): string {
-  return oneDecimal.format(value);
+  return Math.abs(count) < 10_000 ? formatCount(count) : compact(count);
 }
 
 /** For example `41.5 tokens a second`. */
@@ -105,56 +78,44 @@ export function formatSpeed(tokensPerSecond: number): string {
   return `${formatDecimal(tokensPerSecond)} tokens a second`;
 }
 
-export function formatShare(value: number): string {
-  return share.format(value);
-}
-
 /** For example `350 ms`, `2.4 s` or `3 min`. */
 export function formatMs(ms: number): string {
-  if (ms < 1_000) return `${whole.format(ms)} ms`;
-  if (ms < 120_000) return `${oneDecimal.format(ms / 1_000)} s`;
-  return `${whole.format(ms / 60_000)} min`;
+  if (ms < 1_000) return `${formatCount(ms)} ms`;
+  if (ms < 120_000) return `${formatDecimal(ms / 1_000)} s`;
+  return `${formatCount(ms / 60_000)} min`;
 }
 
-export function formatMoment(iso: string): string {
-  return moment.format(new Date(iso));
-}
-
-export function formatPreciseMoment(iso: string): string {
-  return precise.format(new Date(iso));
-}
+export const formatMoment = momentFormat({ dateStyle: 'medium', timeStyle: 'short' });
+export const formatPreciseMoment = momentFormat({ dateStyle: 'medium', timeStyle: 'medium' });
+export const formatDay = momentFormat({ dateStyle: 'medium' });
+export const formatHour = momentFormat({ hour: 'numeric', minute: '2-digit' });
 
 /** A moment with seconds and the zone, for places where the exact moment matters. */
-export function formatZonedMoment(iso: string): string {
-  return zoned.format(new Date(iso));
-}
+export const formatZonedMoment = momentFormat({
+  ...{ day: 'numeric', month: 'short', year: 'numeric', hour: 'numeric', minute: '2-digit', second: '2-digit' },
+  timeZoneName: 'short',
+});
 
-export function formatUtcMoment(iso: string): string {
-  return utcMoment.format(new Date(iso));
-}
+/** For example `23 Nov 2026, 17:05 UTC`. */
+export const formatUtcMoment = momentFormat({
+  ...{ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
+  ...{ hourCycle: 'h23', timeZone: 'UTC', timeZoneName: 'short' },
+});
 
 /** A moment without the year, for lists of recent entries. */
-export function formatRecent(iso: string): string {
-  return recent.format(new Date(iso));
-}
-
-export function formatDay(iso: string): string {
-  return day.format(new Date(iso));
-}
+export const formatRecent = momentFormat({
+  ...{ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' },
+});
 
 /** Shows a UTC day that has the form of rollups, `2026-07-01`. */
 export function formatUtcDay(text: string): string {
-  return shortDay.format(new Date(`${text}T00:00:00Z`));
+  return shortDay(`${text}T00:00:00Z`);
 }
 
 /** Shows a UTC month, `2026-11`; any other text as it is. */
 export function formatMonth(text: string): string {
-  const first = new Date(`${text}-01T00:00:00Z`);
-  return Number.isNaN(first.getTime()) ? text : month.format(first);
-}
-
-export function formatHour(iso: string): string {
-  return hour.format(new Date(iso));
+  const first = `${text}-01T00:00:00Z`;
+  return Number.isNaN(Date.parse(first)) ? text : month(first);
 }
 
 const hourMs = 3_600_000;
@@ -169,14 +130,12 @@ export function formatUntil(iso: string, now = Date.now()): string {
     : counted.format(Math.trunc(left / hourMs), 'hour');
 }
 
-const steps = [
-  ...([['day', 86_400_000] as const, ['hour', 3_600_000] as const, ['minute', 60_000] as const] as const),
-] as const;
+const steps = [['day', 24 * hourMs] as const, ['hour', hourMs] as const, ['minute', 60_000] as const];
 
 /** For example `3 hours ago`. Beyond 30 days, a date. */
 export function formatAgo(iso: string, now = Date.now()): string {
   const passed = new Date(iso).getTime() - now;
-  if (Math.abs(passed) > 30 * 86_400_000) return formatDay(iso);
+  if (Math.abs(passed) > 30 * 24 * hourMs) return formatDay(iso);
   const step = steps.find(([, ms]) => Math.abs(passed) >= ms);
   return step === undefined ? relative.format(0, 'minute') : relative.format(Math.trunc(passed / step[1]), step[0]);
 }

@@ -6,23 +6,24 @@ interface MomentProps {
   readonly at: string;
 }
 
-/** For example `24 Nov 2026, 17:05`. */
-export function Moment({ at }: MomentProps) {
+interface TimeProps extends MomentProps {
+  readonly title?: string;
+  readonly children: string;
+}
+
+function Time({ at, title = formatPreciseMoment(at), children }: TimeProps) {
   return (
-    <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
-      {formatMoment(at)}
+    <time className="nowrap" dateTime={at} title={title}>
+      {children}
     </time>
   );
 }
 
+/** For example `24 Nov 2026, 17:05`. */
+export const Moment = ({ at }: MomentProps) => <Time at={at}>{formatMoment(at)}</Time>;
+
 /** For example `3 hours ago`. */
-export function Ago({ at }: MomentProps) {
-  return (
-    <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
-      {formatAgo(at)}
-    </time>
-  );
-}
+export const Ago = ({ at }: MomentProps) => <Time at={at}>{formatAgo(at)}</Time>;
 
 /** The last use of a key or a token. */
 export function LastUsed({ at }: { readonly at: string | null }) {
@@ -32,8 +33,8 @@ export function LastUsed({ at }: { readonly at: string | null }) {
 /** The end of a key or a token: in hours if it is soon. The tooltip has the zone, too. */
 export function Until({ at }: MomentProps) {
   return (
-    <time className="nowrap" dateTime={at} title={formatZonedMoment(at)}>
+    <Time at={at} title={formatZonedMoment(at)}>
       {formatUntil(at)}
-    </time>
+    </Time>
   );
 }
