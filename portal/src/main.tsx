@@ -19,7 +19,11 @@ function isWorthRetrying(failures: number, error: Error): boolean {
 }
 
 const client = new QueryClient({
-  defaultOptions: { queries: { staleTime: freshMs, retry: isWorthRetrying, retryDelay: 500, networkMode: 'always' } },
+  defaultOptions: {
+    queries: { staleTime: freshMs, retry: isWorthRetrying, retryDelay: 500, networkMode: 'always' },
+    // A portal on this machine answers also while the machine is offline.
+    mutations: { networkMode: 'always' },
+  },
 });
 
 // The first answer with 401 shows that the session has ended.

@@ -1,4 +1,5 @@
-import { type ReactNode, useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 import { Button } from './button.tsx';
 import { Problem } from './states.tsx';
@@ -39,29 +40,20 @@ interface ConfirmProps {
 
 /** Asks for confirmation before an action. */
 export function Confirm({ title, action, danger = false, isOpen, onClose, onConfirm, children }: ConfirmProps) {
-  const [state, setState] = useState<'asked' | 'under-way' | Error>('asked');
+  const confirm = useMutation({ mutationFn: onConfirm, onSuccess: onClose });
   const close = (): void => {
-    setState('asked');
+    confirm.reset();
     onClose();
-  };
-  const confirm = async (): Promise<void> => {
-    setState('under-way');
-    try {
-      await onConfirm();
-      close();
-    } catch (error) {
-      setState(error instanceof Error ? error : new Error(String(error)));
-    }
   };
   return (
     <Dialog title={title} isOpen={isOpen} onClose={close} role="alertdialog">
       {children}
-      {state instanceof Error && <Problem error={state} />}
+      {confirm.error !== null && <Problem error={confirm.error} />}
       <div className="actions">
         <Button onPress={close} autoFocus>
           Cancel
         </Button>
-        <Button kind={danger ? 'danger' : 'primary'} isDisabled={state === 'under-way'} onPress={() => void confirm()}>
+        <Button kind={danger ? 'danger' : 'primary'} isDisabled={confirm.isPending} onPress={() => confirm.mutate()}>
           {action}
         </Button>
       </div>

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
 import { send } from '../data/api.ts';
 import { Button } from './button.tsx';
 import { Problem } from './states.tsx';
@@ -14,10 +14,8 @@ interface DownloadProps {
 
 /** Downloads a list as a file of CSV: all its lines, from the path that the page shows. */
 export function Download({ path, file, label = 'Download CSV' }: DownloadProps) {
-  const [state, setState] = useState<'ready' | 'loading' | Error>('ready');
-  const download = async (): Promise<void> => {
-    setState('loading');
-    try {
+  const download = useMutation({
+    mutationFn: async () => {
       const answer = await send(path, { accept: 'text/csv' });
       const address = URL.createObjectURL(await answer.blob());
       const link = document.createElement('a');
@@ -25,16 +23,13 @@ export function Download({ path, file, label = 'Download CSV' }: DownloadProps) 
       link.download = file;
       link.click();
       URL.revokeObjectURL(address);
-      setState('ready');
-    } catch (problem) {
-      setState(problem instanceof Error ? problem : new Error(String(problem)));
-    }
-  };
+    },
+  });
   return (
     <>
-      {state instanceof Error && <Problem error={state} />}
-      <Button icon="download" isDisabled={state === 'loading'} onPress={() => void download()}>
-        {state === 'loading' ? 'Downloading …' : label}
+      {download.error !== null && <Problem error={download.error} />}
+      <Button icon="download" isDisabled={download.isPending} onPress={() => download.mutate()}>
+        {download.isPending ? 'Downloading …' : label}
       </Button>
     </>
   );
