@@ -7,16 +7,27 @@ import { countedTagsOf } from '../../core/tags.ts';
 import { findCredential } from '../accounts/find-credentials.ts';
 import { setTagBudget } from '../accounts/tag-budgets.ts';
 import { listBounds } from '../../core/limits.ts';
+import { readCountedTags } from './counted-tags.ts';
 
 const budget = { limit: 100n, period: 'month' } as const;
 
-/** A workspace with all names that requests can add, one of which has all values, and with budgets of tags. `free`: fewer of both. */
-async function fullWorkspace(budgets: readonly string[], free = 0) {
+/**
+ * A workspace with all names that requests can add, one of which has all values, and with budgets of tags. `free`: fewer of both,
+ * or of names and of values.
+ */
+async function fullWorkspace(budgets: readonly string[], free: number | readonly [number, number] = 0) {
+  const [freeNames, freeValues] = typeof free === 'number' ? [free, free] : free;
   const sample = await sampleDatabase();
   const { queries, workspace, ids, settle, text } = sample;
   const tags = [
-    ...Array.from({ length: listBounds.maxTagNames - 1 - free }, (_, index) => ({ name: `n${index}`, value: '1' })),
-    ...Array.from({ length: listBounds.maxTagValues - free }, (_, index) => ({ name: 'id', value: String(index) })),
+    ...Array.from({ length: listBounds.maxTagNames - 1 - freeNames }, (_, index) => ({
+      name: `n${index}`,
+      value: '1',
+    })),
+    ...Array.from({ length: listBounds.maxTagValues - freeValues }, (_, index) => ({
+      name: 'id',
+      value: String(index),
+    })),
   ];
   await queries
     .insertInto('ledger_tags')
@@ -25,6 +36,8 @@ async function fullWorkspace(budgets: readonly string[], free = 0) {
   for (const tag of budgets) await setTagBudget(queries, 'acme', { tag, budget }, sampleAuthor);
   let requests = 0;
   return {
+    queries,
+    workspace,
     credential: () => findCredential(queries, text, sampleNow),
     spend: (sent: string) => {
       requests += 1;
@@ -83,7 +96,31 @@ it('a tag beyond the bounds that has a budget of its own, and each tag that is k
   ]);
 });
 
-it('nothing is read for a workspace that has no budget of "other"', async () => {
-  const { credential } = await fullWorkspace(['id=own']);
-  expect(await credential()).toHaveProperty('countedTags', undefined);
+it.each<[string, readonly [number, number], string]>([
+  ['names', [1, 0], 'id=other,x=1'],
+  ['values', [0, 1], 'id=new,other=other'],
+  ['neither', [0, 0], 'id=other,other=other'],
+])('in a workspace with room for %s, a new tag counts as itself where it has room', async (_, free, expected) => {
+  const { queries, workspace } = await fullWorkspace([], free);
+  const counted = await readCountedTags(queries, new Map([[workspace.id, ['id=other', 'other=other']]]));
+  expect(countedTagsOf('id=new,x=1', counted.get(workspace.id))).toBe(expected);
+});
+
+it.each<[string, string, number, boolean]>([
+  ['no budget of "other"', 'id=own', 0, false],
+  ['a budget of "other" for a name with room', 'n1=other', 1, false],
+  ['a budget of "other" for a full name', 'id=other', 2, true],
+  ['a budget of "other" for all further names', 'other=other', 1, true],
+])('with %s, only the tags that it needs are read', async (_, budgeted, statements, isCounted) => {
+  const { queries, workspace } = await fullWorkspace([]);
+  let read = 0;
+  const counting = queries.withPlugin({
+    transformQuery: ({ node }) => {
+      read += 1;
+      return node;
+    },
+    transformResult: ({ result }) => Promise.resolve(result),
+  });
+  const counted = await readCountedTags(counting, new Map([[workspace.id, [budgeted]]]));
+  expect([read, counted.has(workspace.id)]).toEqual([statements, isCounted]);
 });

@@ -58,8 +58,7 @@ async function readValues(
   workspaceId: string,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  // `other` itself comes beyond the bound.
-  const values = new Map(names.map((name) => [name, new Set([otherTags])]));
+  const values = new Map(names.map((name) => [name, new Set<string>()]));
   const rows = await byIds(names, (some) =>
     queries
       .selectFrom('ledger_tags')
