@@ -29,7 +29,7 @@ function beginningOfToday(moment: number): string {
 /** A time of whole UTC hours. Without `to` it lasts until now. */
 export interface Span {
   readonly from: string;
-  readonly to: string | undefined;
+  readonly to?: string | undefined;
 }
 
 /** A chosen time, what it is compared with, and the length of the periods of its charts. */
@@ -70,7 +70,7 @@ export function timeOf(
       const from = beginningOfToday(now);
       const start = Date.parse(from);
       const before = { from: iso(start - dayMs), to: iso(nextHour - dayMs) };
-      return { from, to: undefined, before, beforeName: 'the same hours of the day before', period: 'hour' };
+      return { from, before, beforeName: 'the same hours of the day before', period: 'hour' };
     }
     case '24h':
     case '7d':
@@ -80,13 +80,13 @@ export function timeOf(
       const start = Date.parse(from);
       const before = { from: iso(start - (nextHour - start)), to: from };
       const period = range === '24h' ? 'hour' : 'day';
-      return { from, to: undefined, before, beforeName: 'the same time before', period };
+      return { from, before, beforeName: 'the same time before', period };
     }
     case 'month': {
       const [start, previous] = [monthAt(now, 0), monthAt(now, -1)];
       const to = Math.min(previous + (nextHour - start), start);
       return {
-        ...{ from: iso(start), to: undefined, period: 'day' },
+        ...{ from: iso(start), period: 'day' },
         ...{ before: { from: iso(previous), to: iso(to) }, beforeName: 'the same days of the month before' },
         month: monthOf(start),
       };

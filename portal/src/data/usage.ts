@@ -8,11 +8,11 @@ import type { Period } from './usage-range.ts';
 /** The scope of a report: a range of whole UTC hours, and optionally a workspace, a key and a model. */
 export interface UsageFilter {
   readonly from: string;
-  readonly to: string | undefined;
+  readonly to?: string | undefined;
   /** Null: not known yet, so no report is read. */
   readonly workspace: string | undefined | null;
-  readonly key: string | undefined;
-  readonly model: string | undefined;
+  readonly key?: string | undefined;
+  readonly model?: string | undefined;
   /** The name of the tag by whose values a report groups. */
   readonly tag?: string | undefined;
 }

@@ -55,11 +55,13 @@ export function Alerts({ of }: { readonly of: WorkspaceChoice }) {
                 : `There is an alert when ${percentsOf(thresholds)} of the balance after the last credit is used.`}
             </p>
             {session.role === 'admin' && <ChangeButton of={of} onPress={() => setChanging(true)} />}
-            {data.length === 0 ? (
-              <p className="muted">No threshold was reached yet.</p>
-            ) : (
-              <Table label="Alerts" columns={columns} rows={data} rowKey={({ id }) => id} />
-            )}
+            <Table
+              label="Alerts"
+              columns={columns}
+              rows={data}
+              rowKey={({ id }) => id}
+              empty={<p className="muted">No threshold was reached yet.</p>}
+            />
             {isChanging && <Change of={of} now={thresholds} onClose={() => setChanging(false)} />}
           </>
         )}

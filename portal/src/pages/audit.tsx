@@ -114,13 +114,15 @@ export function AuditPage() {
         />
       </Filters>
       <Loaded query={entries} lines={12}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title={isNarrowed ? 'No such changes' : 'No changes yet'} />
-          ) : (
-            <Table label="Audit log" columns={columns} rows={list} rowKey={({ id }) => String(id)} />
-          )
-        }
+        {(list) => (
+          <Table
+            label="Audit log"
+            columns={columns}
+            rows={list}
+            rowKey={({ id }) => String(id)}
+            empty={<Empty title={isNarrowed ? 'No such changes' : 'No changes yet'} />}
+          />
+        )}
       </Loaded>
       <More list={entries} />
     </Page>

@@ -69,19 +69,14 @@ export function BackendsPage() {
         {({ data }) => (
           <>
             <ProblemsOf label="Silent services" are={({ kind }) => kind === 'service-silent'} />
-            {data.length === 0 ? (
-              <Empty title="No backends">
-                <p>None is configured, or no service reports them.</p>
-              </Empty>
-            ) : (
-              <Table
-                label="Backends"
-                columns={columns}
-                rows={data}
-                isSelected={({ name }) => name === chosen}
-                rowKey={({ name, service }) => `${name} ${service}`}
-              />
-            )}
+            <Table
+              label="Backends"
+              columns={columns}
+              rows={data}
+              isSelected={({ name }) => name === chosen}
+              rowKey={({ name, service }) => `${name} ${service}`}
+              empty={<Empty title="No backends">None is configured, or no service reports them.</Empty>}
+            />
           </>
         )}
       </Loaded>

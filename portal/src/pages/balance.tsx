@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import type { CreditObject, NewCreditObject } from '../../../src/portal/api/workspaces.ts';
 import { useAddress } from '../data/address.ts';
@@ -64,11 +64,7 @@ function Balance() {
       <div className="filters">
         <WorkspaceSelect />
       </div>
-      {choices?.length === 0 && (
-        <Empty title="No workspace yet">
-          <p>A balance belongs to a workspace.</p>
-        </Empty>
-      )}
+      {choices?.length === 0 && <Empty title="No workspace yet">A balance belongs to a workspace.</Empty>}
       {workspace !== undefined && <Left key={workspace.id} of={workspace} />}
       {workspace !== undefined && <Alerts key={`alerts ${workspace.id}`} of={workspace} />}
       {workspace !== undefined && <TagBudgets key={`tags ${workspace.id}`} of={workspace} />}
@@ -86,11 +82,7 @@ function Left({ of }: { readonly of: WorkspaceChoice }) {
   useEvents({ balance: ({ workspace_id: id }) => (id === of.id ? void workspace.refetch() : undefined) });
   const now = useMinute();
   const from = new Date(Math.floor(now / dayMs - recentDays + 1) * dayMs).toISOString();
-  const filter = useMemo(
-    () => ({ ...{ from, to: undefined, workspace: of.id }, key: undefined, model: undefined }),
-    [from, of.id],
-  );
-  const recent = useUsage(filter);
+  const recent = useUsage({ from, workspace: of.id });
   const perDay = Number(recent.data?.lines[0]?.cost ?? 0) / recentDays;
   return (
     <Loaded query={workspace} lines={3}>
@@ -154,13 +146,15 @@ function Credits({ of }: { readonly of: WorkspaceChoice }) {
   return (
     <Card title="Credits">
       <Loaded query={credits}>
-        {(list) =>
-          list.length === 0 ? (
-            <p className="muted">Nothing was put in yet.</p>
-          ) : (
-            <Table label="Credits" columns={columns} rows={list} rowKey={({ id }) => id} />
-          )
-        }
+        {(list) => (
+          <Table
+            label="Credits"
+            columns={columns}
+            rows={list}
+            rowKey={({ id }) => id}
+            empty={<p className="muted">Nothing was put in yet.</p>}
+          />
+        )}
       </Loaded>
       <More list={credits} />
     </Card>

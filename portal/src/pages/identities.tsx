@@ -62,20 +62,17 @@ export function IdentitiesPage() {
     >
       <ProblemsOf label="Refused identities and tokens" are={isRefused} />
       <Loaded query={identities}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="No identities yet">
-              <p>Create one here, with the command line, or as an object in Git.</p>
-            </Empty>
-          ) : (
-            <Table
-              label="Identities"
-              columns={mayChange ? [...columns, actionsColumn((kind, of) => setOpen({ kind, of }))] : columns}
-              rows={data}
-              rowKey={({ id }) => id}
-            />
-          )
-        }
+        {({ data }) => (
+          <Table
+            label="Identities"
+            columns={mayChange ? [...columns, actionsColumn((kind, of) => setOpen({ kind, of }))] : columns}
+            rows={data}
+            rowKey={({ id }) => id}
+            empty={
+              <Empty title="No identities yet">Create one here, with the command line, or as an object in Git.</Empty>
+            }
+          />
+        )}
       </Loaded>
       {open.kind === 'create' && <EditIdentity onClose={close} onSubmit={(given) => send('POST', '', given)} />}
       {open.kind === 'edit' && (
@@ -218,13 +215,15 @@ function Accounts({ of, name, onClose }: AccountsProps) {
   return (
     <Dialog title={`Accounts of ${name}`} isOpen isWide onClose={onClose}>
       <Loaded query={accounts} lines={3}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p className="muted">None yet. A subject has an account from its first request on.</p>
-          ) : (
-            <Table label={`Accounts of ${name}`} columns={accountColumns} rows={data} rowKey={({ id }) => id} />
-          )
-        }
+        {({ data }) => (
+          <Table
+            label={`Accounts of ${name}`}
+            columns={accountColumns}
+            rows={data}
+            rowKey={({ id }) => id}
+            empty={<p className="muted">None yet. A subject has an account from its first request on.</p>}
+          />
+        )}
       </Loaded>
       <div className="actions">
         <Button onPress={onClose}>Close</Button>

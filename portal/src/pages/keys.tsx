@@ -79,14 +79,14 @@ export function KeysPage() {
       {created !== undefined && <KeyCard created={created} onDone={() => setCreated(undefined)} />}
       {choices?.length === 0 ? (
         <Empty title="No workspace yet">
-          <p>Keys belong to a workspace, which pays for their requests. Create one first.</p>
+          Keys belong to a workspace, which pays for their requests. Create one first.
         </Empty>
       ) : (
         <Loaded query={keys} lines={12}>
           {(list) =>
             list.length === 0 ? (
               <Empty title={search === undefined ? 'No keys yet' : 'No key found'}>
-                <p>{whyEmpty({ search, mayCreate: may('keys:create') })}</p>
+                {whyEmpty({ search, mayCreate: may('keys:create') })}
               </Empty>
             ) : (
               <KeyTable keys={list} onChoose={choose} />

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
 import { Link } from 'wouter';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { call, type Page as ListPage, withQuery } from '../data/api.ts';
@@ -8,7 +7,7 @@ import { useMay } from '../data/rights.ts';
 import { useSession } from '../data/session.ts';
 import { keyState } from '../data/states.ts';
 import { useThrottled } from '../data/throttled.ts';
-import { type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
+import { useMinute, useUsage } from '../data/usage.ts';
 import { beginningOf, type Range, timeOf } from '../data/usage-range.ts';
 import {
   formatCount,
@@ -31,12 +30,6 @@ import { RecentCost } from './recent-cost.tsx';
 
 const refreshMs = 5_000;
 
-const since = (from: string, workspace: string | undefined | null): UsageFilter => ({
-  ...{ from, to: undefined, workspace },
-  key: undefined,
-  model: undefined,
-});
-
 /** Cost, traffic and current problems. */
 export function OverviewPage() {
   const session = useSession();
@@ -44,13 +37,8 @@ export function OverviewPage() {
   const workspace = useAskedWorkspace();
   const day = timeOf('today', now).from;
   const month = timeOf('month', now).from;
-  const last = beginningOf('24h', now);
-  const filters = useMemo(
-    () => ({ day: since(day, workspace), month: since(month, workspace), last: since(last, workspace) }),
-    [day, month, last, workspace],
-  );
-  const today = useUsage(filters.day);
-  const thisMonth = useUsage(filters.month);
+  const today = useUsage({ from: day, workspace });
+  const thisMonth = useUsage({ from: month, workspace });
   // Reads the sums again after a request ended, but under load only once in a few seconds.
   const refresh = useThrottled(refreshMs, () => {
     void today.refetch();
@@ -104,7 +92,7 @@ export function OverviewPage() {
           </div>
         )}
       </Loaded>
-      <RecentCost filter={filters.last} now={now} />
+      <RecentCost filter={{ from: beginningOf('24h', now), workspace }} now={now} />
     </Page>
   );
 }

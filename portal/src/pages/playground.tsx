@@ -158,9 +158,7 @@ function Chat({ models }: { readonly models: ChosenModels }) {
       >
         <div className="conversation">
           {turns.length === 0 ? (
-            <Empty title="Ask something">
-              <p>The answer comes in as the model writes it.</p>
-            </Empty>
+            <Empty title="Ask something">The answer comes in as the model writes it.</Empty>
           ) : (
             turns.map((turn, index) => (
               <Turn key={index} of={turn} onRetry={isBusy || index < turns.length - 1 ? undefined : retry} />

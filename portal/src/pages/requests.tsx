@@ -69,7 +69,7 @@ export function RequestsPage() {
         {() =>
           rows.length === 0 ? (
             <Empty title="No requests">
-              <p>{isNarrowed ? nothingFound(search) : 'Requests appear here as soon as they end.'}</p>
+              {isNarrowed ? nothingFound(search) : 'Requests appear here as soon as they end.'}
             </Empty>
           ) : (
             <>

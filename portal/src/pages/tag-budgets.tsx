@@ -62,16 +62,13 @@ export function TagBudgets({ of }: { readonly of: WorkspaceChoice }) {
                 </Button>
               </div>
             )}
-            {data.length === 0 ? (
-              <p className="muted">No tag has a budget.</p>
-            ) : (
-              <Table
-                label="Budgets of tags"
-                columns={mayChange ? [...columns, actionsColumn(setOpen)] : columns}
-                rows={data}
-                rowKey={({ tag }) => tag}
-              />
-            )}
+            <Table
+              label="Budgets of tags"
+              columns={mayChange ? [...columns, actionsColumn(setOpen)] : columns}
+              rows={data}
+              rowKey={({ tag }) => tag}
+              empty={<p className="muted">No tag has a budget.</p>}
+            />
           </>
         )}
       </Loaded>

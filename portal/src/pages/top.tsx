@@ -76,13 +76,13 @@ export function TopPage() {
         {({ data }) => (
           <>
             <ProblemsOf label="Silent services" are={({ kind }) => kind === 'service-silent'} />
-            {data.length === 0 ? (
-              <Empty title="No requests">
-                <p>None ended in the last minute, and none is in flight.</p>
-              </Empty>
-            ) : (
-              <Table label="Top" columns={columns} rows={data} rowKey={({ name }) => name ?? ''} />
-            )}
+            <Table
+              label="Top"
+              columns={columns}
+              rows={data}
+              rowKey={({ name }) => name ?? ''}
+              empty={<Empty title="No requests">None ended in the last minute, and none is in flight.</Empty>}
+            />
           </>
         )}
       </Loaded>

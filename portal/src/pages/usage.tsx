@@ -1,4 +1,3 @@
-import { useMemo } from 'react';
 import { Link } from 'wouter';
 import { useAddress } from '../data/address.ts';
 import { withQuery } from '../data/api.ts';
@@ -32,18 +31,15 @@ export function UsagePage() {
   const by = groupings.find((one) => one === givenBy) ?? 'model';
   const asked = ranges.find((one) => one === givenRange) ?? '7d';
   const range = by === 'tag' && isOfHours(asked) ? '7d' : asked;
-  const time = useMemo(() => timeOf(range, now, { first, last }), [range, now, first, last]);
+  const time = timeOf(range, now, { first, last });
   const { from, to, period, month, beforeName } = time;
-  const filter = useMemo((): UsageFilter => ({ from, to, workspace, key, model }), [from, to, workspace, key, model]);
+  const filter: UsageFilter = { from, to, workspace, key, model };
   // All reports start to load at once.
   const totals = useUsage(filter, [period]);
   const tagNames = useTagNames(workspace, session.role !== 'key');
   const tag = by === 'tag' ? (givenTag ?? tagNames[0]?.name) : undefined;
   // Until the names of tags are known, no report by tag is read.
-  const byGroup = useMemo(
-    (): UsageFilter => (by === 'tag' && tag === undefined ? { ...filter, workspace: null } : { ...filter, tag }),
-    [by, filter, tag],
-  );
+  const byGroup = by === 'tag' && tag === undefined ? { ...filter, workspace: null } : { ...filter, tag };
   const grouped = useUsage(byGroup, [period, by], mostInChart);
   const groups = useUsage(byGroup, [by], mostInTable);
   const months = useMonths({ filter, byGroup, by, time });
@@ -66,9 +62,7 @@ export function UsagePage() {
       <Loaded query={totals} shape={month === undefined ? 'figures' : undefined} lines={5}>
         {(sums) =>
           sums.lines.length === 0 ? (
-            <Empty title="No usage in this time">
-              <p>Requests appear here as soon as they end.</p>
-            </Empty>
+            <Empty title="No usage in this time">Requests appear here as soon as they end.</Empty>
           ) : (
             <>
               {month !== undefined && table}

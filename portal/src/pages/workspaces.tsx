@@ -54,20 +54,15 @@ export function WorkspacesPage() {
       actions={create}
     >
       <Loaded query={workspaces}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="No workspaces yet">
-              <p>Create one, give it credit, and make a key for it.</p>
-            </Empty>
-          ) : (
-            <Table
-              label="Workspaces"
-              columns={columnsOf((kind, of) => setOpen({ kind, of }))}
-              rows={data}
-              rowKey={({ id }) => id}
-            />
-          )
-        }
+        {({ data }) => (
+          <Table
+            label="Workspaces"
+            columns={columnsOf((kind, of) => setOpen({ kind, of }))}
+            rows={data}
+            rowKey={({ id }) => id}
+            empty={<Empty title="No workspaces yet">Create one, give it credit, and make a key for it.</Empty>}
+          />
+        )}
       </Loaded>
       {open.kind === 'create' && (
         <CreateWorkspace onClose={close} onSubmit={(given) => send('/workspaces', 'POST', given)} />

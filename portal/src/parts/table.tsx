@@ -1,5 +1,5 @@
 /* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role -- Without them a browser forgets the table where CSS makes cards of its rows. */
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useState } from 'react';
 import { useMedia } from './media.ts';
 
 export interface Column<Row> {
@@ -26,6 +26,8 @@ interface TableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
+  /** Shown in place of a table without rows. */
+  readonly empty?: ReactNode;
   readonly rowKey: (row: Row) => string;
   readonly isSelected?: (row: Row) => boolean;
   readonly footer?: ReactNode;
@@ -35,14 +37,10 @@ interface TableProps<Row> {
 
 /** Whether the content of a box is wider than the box. */
 function useIsWider() {
-  const box = useRef<HTMLDivElement>(null);
   const [isWider, setWider] = useState(false);
-  useEffect(() => {
-    const { current } = box;
-    if (current === null) return;
-    const observer = new ResizeObserver(() => setWider(current.scrollWidth > current.clientWidth));
-    observer.observe(current);
-    if (current.firstElementChild !== null) observer.observe(current.firstElementChild);
+  const box = useCallback((element: HTMLDivElement) => {
+    const observer = new ResizeObserver(() => setWider(element.scrollWidth > element.clientWidth));
+    for (const watched of [element, ...element.children]) observer.observe(watched);
     return () => observer.disconnect();
   }, []);
   return { box, isWider };
@@ -90,10 +88,20 @@ function linesOf<Row>(columns: readonly Column<Row>[]): readonly (1 | 2 | undefi
  * A table in a box that scrolls if the table is wider than the page, by keyboard as well. A line above the table then
  * says so. On a phone its rows are cards of two lines, and nothing scrolls: roles keep it a table for screen readers.
  */
-export function Table<Row>({ label, columns, rows, rowKey, isSelected, footer, isLow = false }: TableProps<Row>) {
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  empty,
+  rowKey,
+  isSelected,
+  footer,
+  isLow = false,
+}: TableProps<Row>) {
   const { box, isWider } = useIsWider();
   const isPhone = useMedia('(max-width: 600px)');
   const [order, setOrder] = useState<Order>();
+  if (empty !== undefined && rows.length === 0) return empty;
   const lines = linesOf(columns);
   const hasMore = isPhone && columns.some(({ names, bare }, at) => !names && !bare && lines[at] === undefined);
   return (

@@ -1,4 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
+import type { ComponentType } from 'react';
 import { Route, Switch } from 'wouter';
 import type { SessionObject } from '../../../src/portal/api/session.ts';
 import { type FailedSignIn, SessionContext, sessionKey, useSessionQuery } from '../data/session.ts';
@@ -13,29 +14,22 @@ import { useLiveData } from './live-data.ts';
 const waiting = <Waiting lines={8} />;
 
 /** The code of each page is loaded when the page is first opened. */
+const page = (load: () => Promise<ComponentType>): OnDemand<object> => onDemand(load, waiting);
+
 const pages: Readonly<Record<string, OnDemand<object>>> = {
-  '/': onDemand(() => import('../pages/overview.tsx').then(({ OverviewPage }) => OverviewPage), waiting),
-  '/keys': onDemand(() => import('../pages/keys.tsx').then(({ KeysPage }) => KeysPage), waiting),
-  '/identities': onDemand(
-    () => import('../pages/identities.tsx').then(({ IdentitiesPage }) => IdentitiesPage),
-    waiting,
-  ),
-  '/usage': onDemand(() => import('../pages/usage.tsx').then(({ UsagePage }) => UsagePage), waiting),
-  '/balance': onDemand(() => import('../pages/balance.tsx').then(({ BalancePage }) => BalancePage), waiting),
-  '/models': onDemand(() => import('../pages/models.tsx').then(({ ModelsPage }) => ModelsPage), waiting),
-  '/requests': onDemand(() => import('../pages/requests.tsx').then(({ RequestsPage }) => RequestsPage), waiting),
-  '/playground': onDemand(
-    () => import('../pages/playground.tsx').then(({ PlaygroundPage }) => PlaygroundPage),
-    waiting,
-  ),
-  '/members': onDemand(() => import('../pages/members.tsx').then(({ MembersPage }) => MembersPage), waiting),
-  '/audit': onDemand(() => import('../pages/audit.tsx').then(({ AuditPage }) => AuditPage), waiting),
-  '/workspaces': onDemand(
-    () => import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => WorkspacesPage),
-    waiting,
-  ),
-  '/top': onDemand(() => import('../pages/top.tsx').then(({ TopPage }) => TopPage), waiting),
-  '/backends': onDemand(() => import('../pages/backends.tsx').then(({ BackendsPage }) => BackendsPage), waiting),
+  '/': page(() => import('../pages/overview.tsx').then(({ OverviewPage }) => OverviewPage)),
+  '/keys': page(() => import('../pages/keys.tsx').then(({ KeysPage }) => KeysPage)),
+  '/identities': page(() => import('../pages/identities.tsx').then(({ IdentitiesPage }) => IdentitiesPage)),
+  '/usage': page(() => import('../pages/usage.tsx').then(({ UsagePage }) => UsagePage)),
+  '/balance': page(() => import('../pages/balance.tsx').then(({ BalancePage }) => BalancePage)),
+  '/models': page(() => import('../pages/models.tsx').then(({ ModelsPage }) => ModelsPage)),
+  '/requests': page(() => import('../pages/requests.tsx').then(({ RequestsPage }) => RequestsPage)),
+  '/playground': page(() => import('../pages/playground.tsx').then(({ PlaygroundPage }) => PlaygroundPage)),
+  '/members': page(() => import('../pages/members.tsx').then(({ MembersPage }) => MembersPage)),
+  '/audit': page(() => import('../pages/audit.tsx').then(({ AuditPage }) => AuditPage)),
+  '/workspaces': page(() => import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => WorkspacesPage)),
+  '/top': page(() => import('../pages/top.tsx').then(({ TopPage }) => TopPage)),
+  '/backends': page(() => import('../pages/backends.tsx').then(({ BackendsPage }) => BackendsPage)),
 };
 // The code of the addressed page loads while the session is read.
 pages[location.pathname]?.preload();
@@ -93,9 +87,5 @@ function LivePages({ session }: { readonly session: SessionObject }) {
 }
 
 function Nothing() {
-  return (
-    <Empty title="Page not found">
-      <p>The address is wrong, or your role may not see this page.</p>
-    </Empty>
-  );
+  return <Empty title="Page not found">The address is wrong, or your role may not see this page.</Empty>;
 }
