@@ -1,4 +1,5 @@
-import { type ComponentType, type ReactNode, useSyncExternalStore } from 'react';
+import { type ComponentType, type ReactNode, useEffect } from 'react';
+import { storeOf, useStore } from '../data/store.ts';
 
 type State<Props> =
   | { readonly kind: 'waiting' }
@@ -22,34 +23,27 @@ export function onDemand<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
   waiting: ReactNode,
 ): OnDemand<Props> {
-  let state: State<Props> = { kind: 'waiting' };
+  const state = storeOf<State<Props>>({ kind: 'waiting' });
   let isLoading = false;
-  const listeners = new Set<() => void>();
 
   function become(next: State<Props>): void {
-    state = next;
     isLoading = false;
-    for (const listener of listeners) listener();
+    state.set(next);
   }
 
   function preload(): void {
-    if (isLoading || state.kind === 'loaded') return;
+    if (isLoading || state.get().kind === 'loaded') return;
     isLoading = true;
-    state = { kind: 'waiting' };
+    if (state.get().kind === 'failed') state.set({ kind: 'waiting' });
     load().then(
       (Component) => become({ kind: 'loaded', Component }),
       (error: unknown) => become({ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }),
     );
   }
 
-  function subscribe(listener: () => void): () => void {
-    listeners.add(listener);
-    preload();
-    return () => listeners.delete(listener);
-  }
-
   function Shown(props: Props): ReactNode {
-    const now = useSyncExternalStore(subscribe, () => state);
+    const now = useStore(state);
+    useEffect(preload, []);
     switch (now.kind) {
       case 'waiting':
         return waiting;

@@ -1,33 +1,21 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect } from 'react';
 import type { PortalEvent } from '../../../src/portal/api/events.ts';
 import type { WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
 import type { Page } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { sessionKey } from '../data/session.ts';
+import { storeOf, useStore } from '../data/store.ts';
 import { useThrottled } from '../data/throttled.ts';
 
 const missedMs = 10_000;
 
 export type Health = Extract<PortalEvent, { readonly name: 'health' }>['data'];
 
-let health: Health | undefined;
-const listeners = new Set<() => void>();
-
-function setHealth(latest: Health | undefined): void {
-  health = latest;
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+const health = storeOf<Health | undefined>(undefined);
 
 /** The current problems. Undefined before the first event that reports them. */
-export function useHealth(): Health | undefined {
-  return useSyncExternalStore(subscribe, () => health);
-}
+export const useHealth = (): Health | undefined => useStore(health);
 
 /** Updates the cached data of the pages from the stream of events. */
 export function useLiveData(): void {
@@ -44,10 +32,10 @@ export function useLiveData(): void {
           ? page
           : { ...page, data: page.data.map((one) => (one.id === workspace_id ? { ...one, balance } : one)) },
       ),
-    health: setHealth,
+    health: health.set,
     missed: refresh,
     ended: () => void client.invalidateQueries({ queryKey: sessionKey }),
   });
   // The next session starts with its own events.
-  useEffect(() => () => setHealth(undefined), []);
+  useEffect(() => () => health.set(undefined), []);
 }
