@@ -259,7 +259,7 @@ export function startService(options: ServiceOptions): SimulatedService {
       // Shared limits are counted at the model of Valkey.
       'workspaces with slots': [...tallies.workspaces()].length,
       'budgets with slots': [...tallies.budgets()].length,
-      'uploads under way': uploads.arriving(),
+      'uploads in flight': uploads.arriving(),
       'bytes of uploads': uploads.bytes(),
       'attempts on backends': sum(routes().map((route) => health.status(route, anything).inFlight)),
       'prompts in pools': sum(pools.takeReport(clock.elapsed()).endpoints.map(({ underWay }) => underWay)),

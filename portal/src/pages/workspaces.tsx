@@ -50,7 +50,7 @@ export function WorkspacesPage() {
   return (
     <Page
       title="Workspaces"
-      about="Each pays for its requests: a balance, its keys and a limit of requests under way."
+      about="Each pays for its requests: a balance, its keys and a limit of in-flight requests."
       actions={create}
     >
       <Loaded query={workspaces}>

@@ -160,7 +160,7 @@ it.each([
     'something is left and reserved',
     { balance: 1n, spent: 4n },
     'balance',
-    /requests under way .* balance of this workspace/,
+    /in-flight requests .* balance of this workspace/,
   ],
   [
     'nothing is left',
@@ -172,7 +172,7 @@ it.each([
     'something is left of a budget and reserved',
     { balance: 1n, spent: 4n },
     'budget',
-    /requests under way .* budget of this key/,
+    /in-flight requests .* budget of this key/,
   ],
   [
     'nothing is left of a budget',

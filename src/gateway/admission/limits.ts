@@ -57,7 +57,7 @@ function headersOf(of: 'requests' | 'tokens', { limit, remaining, resetSeconds }
   ];
 }
 
-/** The least that a client may be asked to wait, since it is not known when a request under way will end. */
+/** The least that a client may be asked to wait, since nobody can predict the end of an in-flight request. */
 const slotRetrySeconds = 1;
 
 const markOf = (would: readonly LimitName[]): Headers =>
@@ -85,7 +85,7 @@ function refusal(by: LimitName, { limits = [], rate, tokens, funds }: Refused): 
     case 'rate':
       return limited(`this key may make ${rate.limit} requests a second`, rate.nextSeconds);
     case 'concurrency':
-      return limited('this workspace has too many requests under way', slotRetrySeconds);
+      return limited('this workspace has too many in-flight requests', slotRetrySeconds);
     case 'tokens':
     case 'workspace-tokens':
     case 'tag-tokens': {
@@ -114,8 +114,8 @@ function refusalOfMoney(by: Shortage, funds: Funds): Failure {
 
 function balanceMessage({ balance }: Funds): string {
   return balance > 0n
-    ? 'The requests under way are expected to use up the balance of this workspace. Top it up, or wait until some have ended.'
-    : 'Credit balance is too low: the balance of this workspace is used up. Top it up to go on.';
+    ? 'The in-flight requests are expected to use up the balance of this workspace. Top it up, or wait until some have ended.'
+    : 'Credit balance is too low: the balance of this workspace is used up. Top it up to continue.';
 }
 
 function budgetMessage(by: Exclude<Shortage, 'balance'>, { budget = 0n, tags = [] }: Funds): string {
@@ -124,7 +124,7 @@ function budgetMessage(by: Exclude<Shortage, 'balance'>, { budget = 0n, tags = [
   const name = by === 'budget' ? 'this key' : `the tag ${those.map(({ tag }) => tag).join(' or ')}`;
   return usedUp
     ? `Quota exceeded: the budget of ${name} is used up for its current period.`
-    : `The requests under way are expected to use up the budget of ${name}. Raise it, or wait until some have ended.`;
+    : `The in-flight requests are expected to use up the budget of ${name}. Raise it, or wait until some have ended.`;
 }
 
 /** How a request is admitted. */

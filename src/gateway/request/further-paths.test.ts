@@ -336,7 +336,7 @@ describe('POST /v1/messages/count_tokens', () => {
     ['no key', {}, { headers: {} }, 401, { type: 'service_error' }],
     ['a suspended key', { credential: credentialOf({ key: { status: 'suspended' } }) }, {}, 403, {}],
     ['a rate that is used up', { credential: credentialOf({ key: { rate: 1, burst: 0 } }) }, {}, 429, {}],
-    ['too many requests under way', limited({ maxInFlight: 0 }), {}, 429, {}],
+    ['too many in-flight requests', limited({ maxInFlight: 0 }), {}, 429, {}],
     ['no JSON', {}, { body: '{' }, 400, {}],
     [
       'no messages',

@@ -77,7 +77,7 @@ async function andFromLedger(
 /** One line for each of the requests that have the same `x-request-id`, newest first. */
 function matchesText(request: string, stories: readonly Story[], workspaces: (id: string) => string): string {
   const rows = stories.map(({ id, started_at, workspace, model, outcome }) => [
-    ...[id, started_at, workspace === null ? '' : workspaces(workspace), model ?? '', outcome ?? 'under way'],
+    ...[id, started_at, workspace === null ? '' : workspaces(workspace), model ?? '', outcome ?? 'in flight'],
   ]);
   const table = textTable(['REQUEST', 'STARTED', 'WORKSPACE', 'MODEL', 'OUTCOME'], rows);
   return `${stories.length} requests have the x-request-id ${request}. Explain one of them by its own id:\n\n${table}`;
