@@ -157,7 +157,7 @@ describe('one request', () => {
         story: story({
           ...{ outcome: 'failed', why: '502, every attempt failed, last fault: HTTP 500', first_output_ms: null },
           action: 'Send it again: nothing was billed',
-          failure: { code: 'attempts_failed', status: 502, about: [] },
+          failure: { code: 'attempts_failed', status: 502, about: [], limit: null },
           attempts: [
             attempt({ ...failed, ended_ms: 10 }),
             attempt({ ...failed, ended_ms: 20, reason: 'failover', backend: 'gpu', why_failed: 'connection refused' }),
@@ -185,15 +185,21 @@ describe('one request', () => {
   });
 
   test('that was refused has no bill and says why', async () => {
-    const why = '402, balance or budget used up';
-    showRequest(
-      detail({ story: story({ outcome: 'refused', attempts: [], why, model: null, key: null, refused_in_minute: 7 }) }),
-    );
+    const why = '402, balance or budget used up, limit: budget of the key';
+    const failed = {
+      code: 'insufficient_funds',
+      status: 402,
+      about: [],
+      limit: 'budget',
+    } satisfies RequestStoryObject['failure'];
+    const unknown = { attempts: [], model: null, key: null, refused_in_minute: 7 };
+    showRequest(detail({ story: story({ outcome: 'refused', why, failure: failed, ...unknown }) }));
     expect(await screen.findByText('Nothing was billed.')).toBeVisible();
     expect(screen.getByText(/balance or budget used up/)).toBeVisible();
     expect(screen.getByText('The request was not sent to a route.')).toBeVisible();
     expect(await fact('Key')).toHaveTextContent('no valid key');
     expect(await fact('Model')).toHaveTextContent('none of the catalog');
+    expect(await fact('Limit')).toHaveTextContent('budget');
     expect(await fact('Refused like it in that minute')).toHaveTextContent('7');
   });
 

@@ -1,8 +1,7 @@
 import type { Feature } from './capability.ts';
 import type { Headers } from './headers.ts';
-import type { LimitName, UploadBound } from './limits.ts';
-import type { ShedReason } from './load.ts';
 import { cutText } from './one-line.ts';
+import type { RefusingLimit } from './refusing-limit.ts';
 
 /** The cause of a failure. It decides what is logged, and which failures count against a route. */
 type Blame = 'caller' | 'service' | 'upstream';
@@ -60,15 +59,6 @@ export type FailureCode = keyof typeof failures;
 export function isFailureCode(code: unknown): code is FailureCode {
   return typeof code === 'string' && Object.hasOwn(failures, code);
 }
-
-/** Which limit refused a request, for operators: one of its key or workspace, of its address, or of the service itself. */
-export type RefusingLimit =
-  | LimitName
-  | 'address-blocked'
-  | `upload-${UploadBound}`
-  | ShedReason
-  | 'ledger'
-  | 'first-token';
 
 /** A refusal or fault with a code from the table. The message is safe to show; the cause is for the log only. */
 export class Failure extends Error {

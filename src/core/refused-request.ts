@@ -1,5 +1,6 @@
 import type { Surface } from './dialect.ts';
 import type { FailureCode } from './failure.ts';
+import type { RefusingLimit } from './refusing-limit.ts';
 
 /** A request that was refused before anything was dispatched: ids, names and times; never content. */
 export interface RefusedRequest {
@@ -15,6 +16,8 @@ export interface RefusedRequest {
   readonly code: FailureCode;
   /** The parts of the request that the refusal is about. */
   readonly about: readonly string[];
+  /** The limit that refused it. Undefined: no limit did, or an older version wrote the row. */
+  readonly limit: RefusingLimit | undefined;
   readonly startedAt: number;
   readonly durationMs: number;
 }

@@ -47,7 +47,7 @@ async function portalWithBoth() {
       }),
     ),
   );
-  const mine = { workspaceId: workspace.id, keyId: key.id, code: 'insufficient_funds' } as const;
+  const mine = { workspaceId: workspace.id, keyId: key.id, code: 'insufficient_funds', limit: 'balance' } as const;
   const others = { ...mine, workspaceId: sample.otherWorkspace.id, keyId: sample.otherKey.id };
   const refused: readonly Partial<RefusedRequest>[] = [
     { ...mine, requestId: 'q1', startedAt: sampleNow + 2.5 * minute, correlationId: 'asked', surface: 'messages' },
@@ -84,7 +84,7 @@ describe('the list of requests', () => {
     );
     expect(new Set(all.slice(-2).map(({ id }) => id))).toEqual(new Set(['q4', 'r0']));
     const reasons = new Map(all.map(({ id, reason }) => [id, reason]));
-    expect(reasons.get('q1')).toBe('402, balance or budget used up');
+    expect(reasons.get('q1')).toBe('402, balance or budget used up, limit: balance of the workspace');
     expect(reasons.get('r3')).toBe('502, every attempt failed, last fault: HTTP 500, the engine reports overloaded');
     // Its row is of a version that kept only the fault.
     expect(reasons.get('r6')).toBe('last fault: HTTP 503');
@@ -199,7 +199,8 @@ it('a request is shown from the books alone: one that was refused, and one that 
     id: 'q1',
     source: 'ledger',
     outcome: 'refused',
-    why: '402, balance or budget used up',
+    why: '402, balance or budget used up, limit: balance of the workspace',
+    failure: { code: 'insufficient_funds', limit: 'balance' },
     attempts: [],
   };
   expect(await detail('q1')).toMatchObject({ request: null, story: { ...refused, refused_in_minute: 1 }, matches: [] });

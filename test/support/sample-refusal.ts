@@ -5,7 +5,8 @@ import { sampleNow } from './sample-database.ts';
 export function sampleRefusal(changes: Partial<RefusedRequest> = {}): RefusedRequest {
   return {
     ...{ requestId: 'r1', correlationId: 'c1', workspaceId: 'ws_1', keyId: 'key_1', modelId: 'test/model' },
-    ...{ surface: 'chat', stream: true, code: 'rate_limited', about: [], startedAt: sampleNow, durationMs: 3 },
+    ...{ surface: 'chat', stream: true, code: 'rate_limited', about: [], limit: 'rate' },
+    ...{ startedAt: sampleNow, durationMs: 3 },
     ...changes,
   };
 }

@@ -154,6 +154,7 @@ function About({ of, request, story }: Parts & { readonly of: RequestObject | Re
     { name: 'Workspace', value: request?.workspace },
     { name: 'Key', value: of.key === null ? 'no valid key' : request && <KeyLink of={request} /> },
     { name: 'Code', value: story?.failure && <code>{story.failure.code}</code> },
+    { name: 'Limit', value: story?.failure?.limit && <code>{story.failure.limit}</code> },
     { name: 'Refused like it in that minute', value: refused !== null && formatCount(refused) },
     ...Object.entries(ids).map(([name, id]) => ({ name, value: id && <Id text={id} label={name} /> })),
   ];

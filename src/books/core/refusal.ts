@@ -3,6 +3,7 @@ import { surfaces } from '../../core/dialect.ts';
 import { isFailureCode } from '../../core/failure.ts';
 import { parseJson } from '../../core/json.ts';
 import type { CountedRefusal, RefusedRequest } from '../../core/refused-request.ts';
+import { isRefusingLimit } from '../../core/refusing-limit.ts';
 import { packId } from './packed-id.ts';
 
 /** Maximum number of refused requests whose ids a row has. Further ones are only counted. */
@@ -27,13 +28,14 @@ export interface RefusalRow {
 
 export function refusalRow(request: RefusedRequest): RefusalRow {
   const { requestId: id, correlationId: correlation, startedAt: at, surface, stream, durationMs: ms, about } = request;
+  const { limit } = request;
   return {
     minute: BigInt(Math.floor(at / minuteMs)),
     ...{ key_id: request.keyId ?? '', model: request.modelId ?? '', code: request.code },
     workspace_id: request.workspaceId ?? '',
     first_id: packId(id, request).id,
     count: 1n,
-    samples: `${JSON.stringify({ id, correlation, at, surface, stream, ms, about })}\n`,
+    samples: `${JSON.stringify({ id, correlation, at, surface, stream, ms, about, limit })}\n`,
   };
 }
 
@@ -42,6 +44,7 @@ const sampleSchema = z.object({
   surface: z.enum(surfaces),
   stream: z.boolean().optional(),
   about: z.array(z.string()),
+  limit: z.unknown().optional(),
 });
 
 /** The requests whose ids a row has. What a newer version has written otherwise is left out. */
@@ -58,6 +61,7 @@ export function refusalsOf(row: Readonly<Record<keyof RefusalRow, unknown>>): re
       if (!read.success) return [];
       const { id, correlation, at, ms, surface, stream, about } = read.data;
       const own = { requestId: id, correlationId: correlation, startedAt: at, durationMs: ms, surface, stream, about };
-      return [{ ...shared, ...own, code, count: Number(row.count) }];
+      const limit = isRefusingLimit(read.data.limit) ? read.data.limit : undefined;
+      return [{ ...shared, ...own, code, limit, count: Number(row.count) }];
     });
 }

@@ -93,10 +93,19 @@ describe('refusals in the books', () => {
     expect(await list({ search: 'here' }, 1)).toEqual(['e×2', 'd×2']);
   });
 
+  it('names the limit of each request, and of none that an older version wrote', () => {
+    const rows = [refusalRow(sampleRefusal()), refusalRow(sampleRefusal({ limit: 'workspace-tokens' }))];
+    const old = refusalRow(sampleRefusal({ limit: undefined }));
+    const samples = [...rows, old].map((row) => row.samples).join('');
+    expect(refusalsOf({ ...old, samples }).map(({ limit }) => limit)).toEqual(['rate', 'workspace-tokens', undefined]);
+  });
+
   it('leaves out what a newer version has written otherwise', () => {
     const row = refusalRow(sampleRefusal());
     expect(refusalsOf({ ...row, samples: `no\n{"id":1}\n${row.samples}` })).toHaveLength(1);
     expect(refusalsOf({ ...row, code: 'novel' })).toEqual([]);
+    const [novel] = refusalsOf({ ...row, samples: row.samples.replace('"rate"', '"novel"') });
+    expect(novel).toMatchObject({ code: 'rate_limited', limit: undefined });
   });
 });
 

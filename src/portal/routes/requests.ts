@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { shownRequest as publicForm } from '../../books/core/request-fields.ts';
 import { storyFromLedger, storyOfRefusal } from '../../telemetry/core/ledger-story.ts';
 import { actionOf } from '../../telemetry/core/request-action.ts';
-import { faultText, reasonOf, type ReasonReader } from '../../telemetry/core/request-reason.ts';
+import { faultText, limitFor, reasonOf, type ReasonReader } from '../../telemetry/core/request-reason.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../telemetry/core/story.ts';
 import { pageAnswer } from '../answers.ts';
@@ -164,7 +164,8 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
     };
     return { ...attempt, route: nameOf(route), backend: null, endpoint: null, fault, why_failed: whyFailed(fault) };
   });
-  return { ...story, route: null, plan: null, attempts: attempts ?? null, ...whyOf(story, 'member') };
+  const failure = story.failure && { ...story.failure, limit: limitFor(story.failure, 'member') };
+  return { ...story, failure, route: null, plan: null, attempts: attempts ?? null, ...whyOf(story, 'member') };
 }
 
 const whyOf = (story: Story, reader: ReasonReader) => ({

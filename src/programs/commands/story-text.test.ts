@@ -16,3 +16,14 @@ it('says which endpoint got an attempt, and why it was picked', () => {
   );
   expect(textWith(null)).not.toContain('picked');
 });
+
+it('names the limit that refused a request', () => {
+  const refused = (limit: 'workspace-tokens' | null): string => {
+    const failure = { code: 'rate_limited' as const, status: 429, about: [], limit };
+    return storyText(sampleStory({ outcome: 'refused', duration_ms: 2, failure }), options);
+  };
+  expect(refused('workspace-tokens')).toContain(
+    'was refused, after 2 ms. The caller got rate_limited (HTTP 429). It reached a limit: tokens a minute of the workspace (workspace-tokens).',
+  );
+  expect(refused(null)).not.toContain('limit:');
+});

@@ -32,12 +32,12 @@ export function storyFromLedger(request: SettledRequest): Story {
 
 /** The story of a refused request that the ledger has. Nothing was dispatched, so it has no attempts and no bill. */
 export function storyOfRefusal(refusal: CountedRefusal): Story {
-  const { code, about } = refusal;
+  const { code, about, limit = null } = refusal;
   return {
     ...headOf(refusal, 'ledger'),
     duration_ms: refusal.durationMs,
     outcome: 'refused',
-    failure: { code, status: failures[code].status, about: [...about] },
+    failure: { code, status: failures[code].status, about: [...about], limit },
     ...{ first_output_ms: null, refused_for: null, route: null, waits: null, plan: null, bill: null },
     ...{ attempt_count: 0, hedge_count: 0, failover_count: 0, resume_count: 0, attempts: [], searches: [] },
     refused_in_minute: refusal.count,
@@ -69,7 +69,7 @@ export function headOf(
 export function failureFrom(name = ''): Pick<Story, 'failure' | 'refused_for'> {
   const [code = '', cause, ...about] = name.split(' ');
   return {
-    failure: isFailureCode(code) ? { code, status: failures[code].status, about } : null,
+    failure: isFailureCode(code) ? { code, status: failures[code].status, about, limit: null } : null,
     refused_for: refusalCauses.find((one) => one === cause) ?? null,
   };
 }

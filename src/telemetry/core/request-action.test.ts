@@ -14,7 +14,7 @@ const failedBy = (cause: Cause | null): Story['attempts'] => [
     fault: { kind: 'status', status: 500, engine_error: null, about: null, envoy_flags: null, cause },
   },
 ];
-const failure = (code: FailureCode, status: number) => ({ code, status, about: [] });
+const failure = (code: FailureCode, status: number) => ({ code, status, about: [], limit: null });
 
 it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; readonly member: string | undefined }>([
   { story: {}, admin: undefined, member: undefined },

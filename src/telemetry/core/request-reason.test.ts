@@ -19,16 +19,36 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
   { story: { outcome: 'cancelled' }, admin: undefined, member: undefined },
   { story: { outcome: null, failure: null }, admin: undefined, member: undefined },
   {
-    story: { ...unsent, outcome: 'refused', failure: { code: 'rate_limited', status: 429, about: [] } },
+    story: { ...unsent, outcome: 'refused', failure: { code: 'rate_limited', status: 429, about: [], limit: null } },
     ...{ admin: '429, too many requests', member: '429, too many requests' },
   },
   {
-    story: { ...unsent, outcome: 'refused', failure: { code: 'tools_not_supported', status: 400, about: ['tools'] } },
+    story: {
+      ...unsent,
+      ...{ outcome: 'refused', failure: { code: 'rate_limited', status: 429, about: [], limit: 'workspace-tokens' } },
+    },
+    admin: '429, too many requests, limit: tokens a minute of the workspace',
+    member: '429, too many requests, limit: tokens a minute of the workspace',
+  },
+  {
+    story: {
+      ...unsent,
+      ...{ outcome: 'refused', failure: { code: 'overloaded', status: 503, about: [], limit: 'event-loop' } },
+    },
+    admin: '503, overloaded, limit: event loop delay of the service',
+    member: '503, overloaded',
+  },
+  {
+    story: {
+      ...unsent,
+      outcome: 'refused',
+      failure: { code: 'tools_not_supported', status: 400, about: ['tools'], limit: null },
+    },
     ...{ admin: '400, tools not supported, about tools', member: '400, tools not supported, about tools' },
   },
   {
     story: {
-      ...{ outcome: 'failed', failure: { code: 'no_capacity', status: 503, about: [] } },
+      ...{ outcome: 'failed', failure: { code: 'no_capacity', status: 503, about: [], limit: null } },
       attempts: [failedWith({ kind: 'connect', envoy_flags: 'UH' })],
     },
     admin: '503, no route had room, last fault: no endpoint passes its health check',
@@ -36,7 +56,7 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
   },
   {
     story: {
-      ...{ outcome: 'failed', failure: { code: 'attempts_failed', status: 502, about: [] } },
+      ...{ outcome: 'failed', failure: { code: 'attempts_failed', status: 502, about: [], limit: null } },
       attempts: [failedWith({ status: 401, engine_error: 'account', cause: 'credential-refused' })],
     },
     admin: '502, every attempt failed, last fault: it refuses the credential (HTTP 401)',
@@ -44,7 +64,7 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
   },
   {
     story: {
-      ...{ outcome: 'interrupted', failure: { code: 'stream_interrupted', status: 200, about: [] } },
+      ...{ outcome: 'interrupted', failure: { code: 'stream_interrupted', status: 200, about: [], limit: null } },
       attempts: [failedWith({ status: 500 }), failedWith({ kind: 'reset' }), attempt],
     },
     ...{ admin: 'the answer broke off, last fault: reset', member: 'the answer broke off, last fault: reset' },
@@ -52,7 +72,7 @@ it.each<{ readonly story: Partial<Story>; readonly admin: string | undefined; re
   {
     story: {
       ...{ outcome: 'failed', refused_for: 'overloaded' },
-      ...{ failure: { code: 'attempts_failed', status: 502, about: [] }, attempts: [] },
+      ...{ failure: { code: 'attempts_failed', status: 502, about: [], limit: null }, attempts: [] },
     },
     ...{ admin: '502, every attempt failed, the routes said: overloaded', member: '502, every attempt failed' },
   },

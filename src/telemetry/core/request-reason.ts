@@ -1,5 +1,6 @@
 import { causes } from '../../core/cause.ts';
-import type { FailureCode } from '../../core/failure.ts';
+import { type FailureCode, failures } from '../../core/failure.ts';
+import { refusingLimits } from '../../core/refusing-limit.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { readAttemptLog } from './attempt-log.ts';
 import { failureFrom } from './ledger-story.ts';
@@ -83,11 +84,18 @@ export function reasonOf({ outcome, failure, refused_for: cause, attempts }: Why
   const fault = attempts?.findLast((attempt) => attempt.fault !== null)?.fault ?? undefined;
   const status = failure === null || failure.status === 200 ? [] : [String(failure.status)];
   const failed = failure === null ? [] : [failureTexts[failure.code] ?? words(failure.code)];
+  const limit = failure === null ? null : limitFor(failure, reader);
+  const limited = limit === null ? [] : [`limit: ${refusingLimits[limit]}`];
   const about = failure === null || failure.about.length === 0 ? [] : [`about ${failure.about.join(' and ')}`];
   const said = cause === null || reader === 'member' ? [] : [`the routes said: ${words(cause)}`];
   const met = fault === undefined ? [] : [`last fault: ${faultFor(fault, reader)}`];
-  const parts = [...status, ...failed, ...about, ...said, ...met];
+  const parts = [...status, ...failed, ...limited, ...about, ...said, ...met];
   return parts.length === 0 ? undefined : parts.join(', ');
+}
+
+/** Members see the limits of their own keys and requests, and none of the service. */
+export function limitFor({ code, limit }: NonNullable<Story['failure']>, reader: ReasonReader) {
+  return reader === 'admin' || failures[code].blame === 'caller' ? limit : null;
 }
 
 function faultFor(fault: AttemptFault, reader: ReasonReader): string {

@@ -9,6 +9,7 @@ import { causes } from '../../core/cause.ts';
 import { surfaces } from '../../core/dialect.ts';
 import { engineErrors, faultKinds, refusalCauses } from '../../core/event.ts';
 import { failures } from '../../core/failure.ts';
+import { refusingLimits } from '../../core/refusing-limit.ts';
 import { firstReasons, leftOutReasons, routeStates } from '../../gateway/core/plan.ts';
 import { pickReasons } from '../../core/pool-prompt.ts';
 import { shownRequestSchema } from '../../books/core/request-fields.ts';
@@ -159,6 +160,9 @@ const failureSchema = z
     code: namesOf(failures),
     status: z.number().int(),
     about: z.array(z.string()).meta({ description: 'the request fields that the error names' }),
+    limit: namesOf(refusingLimits).nullable().default(null).meta({
+      description: 'the limit that refused the request; null: no limit did, or an older version recorded it',
+    }),
   })
   .meta({ id: 'RequestFailure', description: 'the error that the caller got' });
 

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { Outcome } from '../../core/account.ts';
 import type { InSlices } from '../../core/clock.ts';
 import type { Fault } from '../../core/event.ts';
-import type { RefusingLimit } from '../../core/failure.ts';
 import type { RequestEnd } from '../core/request-end.ts';
 import type { AttemptReason, SearchRecord } from '../../gateway/core/telemetry.ts';
 import { countersOf, histogramsOf } from './declare.ts';
@@ -11,8 +10,8 @@ import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, render
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { type AttemptCause, createModelMetrics, type ModelMetrics } from './model-metrics.ts';
 import { addProcessMetrics } from './process-metrics.ts';
-import { dryLimits, limitNames, uploadBounds } from '../../core/limits.ts';
-import { shedReasons } from '../../core/load.ts';
+import { dryLimits } from '../../core/limits.ts';
+import { refusingLimits } from '../../core/refusing-limit.ts';
 
 export interface Metrics {
   readonly ended: (end: RequestEnd) => void;
@@ -53,13 +52,6 @@ const addedBuckets = [
 const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 
-const limits: readonly RefusingLimit[] = [
-  ...limitNames,
-  ...(['address-blocked', 'ledger', 'first-token'] as const),
-  ...uploadBounds.map((bound) => `upload-${bound}` as const),
-  ...shedReasons,
-];
-
 /** Counts what limits refuse, and what they would refuse if they were enforced. */
 function limitCounters(counter: ReturnType<typeof countersOf>): (end: RequestEnd) => void {
   const refused = counter(
@@ -73,7 +65,7 @@ function limitCounters(counter: ReturnType<typeof countersOf>): (end: RequestEnd
     'limit',
   );
   // A counter that exists before its first count lets Prometheus see its first step.
-  for (const limit of limits) refused.inc({ limit }, 0);
+  for (const limit of Object.keys(refusingLimits)) refused.inc({ limit }, 0);
   for (const limit of [...dryLimits.ofKey, ...dryLimits.ofWorkspace]) would.inc({ limit }, 0);
   return ({ failure, wouldRefuse }) => {
     if (failure?.limit !== undefined) refused.inc({ limit: failure.limit });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { idleFigures } from '../../../test/support/idle-figures.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { Failure } from '../../core/failure.ts';
+import type { RefusedRequest } from '../../core/refused-request.ts';
 import type { AttemptStart, BegunRequest } from '../../gateway/core/telemetry.ts';
 import { createLog } from '../../programs/command-line/program-log.ts';
 import { createSlices } from '../../process/turns.ts';
@@ -10,6 +11,7 @@ import { createProblemLog, createStoreLog, createTelemetry } from './telemetry.t
 
 function setUp() {
   const records: Readonly<Record<string, unknown>>[] = [];
+  const refused: RefusedRequest[] = [];
   const write = (record: string): void => void records.push(JSON.parse(record) as Record<string, unknown>);
   const { log } = createLog('info', { output: { write }, onLevel: () => undefined });
   const metrics = createMetrics(idleFigures(), { inSlices: createSlices() });
@@ -22,7 +24,7 @@ function setUp() {
     measured: facts,
     errors: facts,
     demands: facts,
-    refused: () => undefined,
+    refused: (request) => refused.push(request),
     stories,
   });
   const begun: BegunRequest = {
@@ -35,6 +37,7 @@ function setUp() {
     begin: () => telemetry.begin(begun),
     log,
     records,
+    refused,
     count: (msg: string) => records.filter((record) => record['msg'] === msg).length,
   };
 }
@@ -47,6 +50,16 @@ const repeat = (step: (count: number) => void): void => {
 const startAt = (routeId: string): AttemptStart => ({
   ...{ routeId, backend: 'b', engine: 'vllm', upstreamModel: 'm', endpoint: 'e' },
   ...{ reason: 'first', step: 'first', picked: undefined, spanId: undefined },
+});
+
+it('the books get the limit of a refused request', () => {
+  const { begin, refused } = setUp();
+  begin().progress({ kind: 'ended', failure: new Failure('rate_limited', '', { limit: 'workspace-tokens' }) });
+  begin().progress({ kind: 'ended', failure: new Failure('model_not_found', '') });
+  expect(refused.map(({ code, limit }) => [code, limit])).toEqual([
+    ['rate_limited', 'workspace-tokens'],
+    ['model_not_found', undefined],
+  ]);
 });
 
 describe('the log of requests', () => {

@@ -136,11 +136,12 @@ export function createTelemetry(
   };
 }
 
-function refusalOf(record: RequestRecord, { code, about }: FailureFacts): RefusedRequest {
+function refusalOf(record: RequestRecord, { code, about, limit }: FailureFacts): RefusedRequest {
   const { requestId, correlationId, workspaceId, keyId, surface, stream, startedAt, begun, overAt } = record;
   const modelId = record.modelId ?? record.modelAsked;
   return {
-    ...{ requestId, correlationId, workspaceId, keyId, modelId, surface, stream, code, about, startedAt },
+    ...{ requestId, correlationId, workspaceId, keyId, modelId, surface, stream, code, about, limit },
+    startedAt,
     durationMs: Math.max(0, Math.round((overAt ?? begun) - begun)),
   };
 }

@@ -1,7 +1,7 @@
 import type { Ranking } from '../../gateway/core/plan.ts';
 import { billOf, countOf, headOf } from '../core/ledger-story.ts';
 import type { Story } from '../core/story.ts';
-import type { AttemptNote, RequestRecord } from '../core/request-record.ts';
+import type { AttemptNote, FailureFacts, RequestRecord } from '../core/request-record.ts';
 
 /** Renders the record of a request as its story. Called when the story is read. */
 export function storyOf(record: RequestRecord): Story {
@@ -11,8 +11,7 @@ export function storyOf(record: RequestRecord): Story {
     first_output_ms: outcome?.firstTokenMs ?? null,
     duration_ms: outcome?.durationMs ?? (overAt === undefined ? null : rounded(overAt - begun)),
     outcome: outcome?.kind ?? (failure === undefined ? null : 'refused'),
-    failure:
-      failure === undefined ? null : { code: failure.code, status: failure.row.status, about: [...failure.about] },
+    failure: failure === undefined ? null : errorOf(failure),
     refused_for: outcome?.refusedFor ?? null,
     route: outcome?.routeId ?? null,
     attempt_count: record.attemptCount,
@@ -31,6 +30,10 @@ export function storyOf(record: RequestRecord): Story {
     bill: outcome === undefined ? null : billOf(outcome),
     refused_in_minute: null,
   };
+}
+
+function errorOf({ code, row, about, limit }: FailureFacts): Story['failure'] {
+  return { code, status: row.status, about: [...about], limit: limit ?? null };
 }
 
 /** Rounds to tenths of a millisecond. The clock is finer, but readers do not need that. */

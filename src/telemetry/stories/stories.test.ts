@@ -150,7 +150,7 @@ describe('the story of a request', () => {
     const [story] = stories.find('r1');
     expect(story).toMatchObject({
       outcome: 'refused',
-      failure: { code: 'attempts_failed', status: 502, about: ['tools'] },
+      failure: { code: 'attempts_failed', status: 502, about: ['tools'], limit: null },
       attempts: [
         { end: 'failed', fault: { kind: 'status', status: 400, engine_error: 'bad-request', about: 'tools' } },
       ],
