@@ -47,7 +47,7 @@ test('a workspace that may owe still has something to spend', async () => {
 
 test.each([
   ['0', '–nothing was spent in 30 days'],
-  ['30', /in 25 days, if spending goes on like this$/],
+  ['30', /in 25 days, if spending continues at this rate$/],
   ['0.0001', 'in over 10 years'],
 ])('after %s USD in 30 days, 25 USD run out: %s', async (spent, words) => {
   showBalance({ spent });

@@ -134,7 +134,7 @@ test('an expiry is described in the zone of the reader and in UTC', async () => 
   expect(field('Expires')).toHaveAccessibleDescription(/^In your time zone, Europe\/Berlin\. Empty: the key does not/);
   await reader.type(field('Expires'), '2026-11-23T18:05');
   expect(field('Expires')).toHaveAccessibleDescription(
-    /: Nov 23, 2026, 17:05 UTC\. The key is refused from then on\.$/,
+    /: Nov 23, 2026, 17:05 UTC\. Weir refuses the key after this time\.$/,
   );
 });
 

@@ -140,7 +140,7 @@ describe('an answer', () => {
     await screen.findByText('Half of');
     expect(screen.queryByRole('button', { name: 'Send' })).toBeNull();
     await reader.click(screen.getByRole('button', { name: 'Stop' }));
-    expect(await screen.findByText('Stopped. What was delivered is billed.')).toBeVisible();
+    expect(await screen.findByText('Stopped. Weir bills the delivered part.')).toBeVisible();
     expect(screen.getByText('Half of')).toBeVisible();
     expect(sent.find(({ call }) => call.startsWith('POST'))?.signal?.aborted).toBe(true);
     await waitFor(async () => expect(await answerOf()).toHaveTextContent(/Cost\$0\.00020Time to first token90 ms/));

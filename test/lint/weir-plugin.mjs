@@ -148,6 +148,7 @@ const plainEnglish = {
         if (typeof node.value === 'string') check(node, node.value);
       },
       TemplateElement: (node) => check(node, node.value.cooked),
+      JSXText: (node) => check(node, node.value.replaceAll(/\s+/g, ' ')),
     };
   },
 };

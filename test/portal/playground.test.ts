@@ -176,7 +176,7 @@ test('images are added and removed, and go with the question', async () => {
   const { page, expectQuiet } = await tabs.openSignedIn(browser, address('model=test/able'));
   const picker = page.locator('input[type=file]');
   await picker.setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no image') });
-  await page.getByText('notes.txt is no PNG, JPEG, WebP or GIF image.').waitFor();
+  await page.getByText('notes.txt is not a PNG, JPEG, WebP or GIF image.').waitFor();
   await picker.setInputFiles({ name: 'huge.png', mimeType: 'image/png', buffer: Buffer.alloc(11 * 1024 * 1024) });
   await page.getByText('The images of a conversation may have 10 MB.').waitFor();
   const image = { mimeType: 'image/png', buffer: pixel };
@@ -248,7 +248,7 @@ test('an answer that is stopped has the cost of its row, and is asked for once m
   await expect.poll(() => answerOf(page, 'demo/chat').locator('.answer-text').innerText()).toMatch(/\w{3}/);
   const sent = page.waitForRequest((request) => request.url().includes('/requests/'));
   await page.getByRole('button', { name: 'Stop' }).click();
-  await page.getByText('Stopped. What was delivered is billed.').waitFor();
+  await page.getByText('Stopped. Weir bills the delivered part.').waitFor();
   await expect.poll(() => factOf(page, 'demo/chat', 'Cost').innerText()).toMatch(/^\$0\.0*[1-9]/);
   expect(await factOf(page, 'demo/chat', 'Time to first token').innerText()).toMatch(/\d (ms|s)$/);
   const { request } = await adminApi<RequestDetailObject>('GET', new URL((await sent).url()).pathname.slice(7));
@@ -256,7 +256,7 @@ test('an answer that is stopped has the cost of its row, and is asked for once m
   expect(Number(request?.cost)).toBeGreaterThan(0);
   await page.getByRole('button', { name: 'Retry demo/chat' }).click();
   await page.getByRole('button', { name: 'Stop' }).click();
-  await page.getByText('Stopped. What was delivered is billed.').waitFor();
+  await page.getByText('Stopped. Weir bills the delivered part.').waitFor();
   await untilAnswers(page, 'demo/chat', 1);
   expectQuiet();
   await page.context().close();

@@ -73,7 +73,7 @@ export interface FailedSignIn {
 const providerFailures: Readonly<Record<string, string>> = {
   'provider-away': 'The identity provider does not answer. Try again in a moment.',
   'keys-changed':
-    'The answer of the identity provider could not be checked. Try again. If it fails again, contact an admin.',
+    'The portal could not verify the identity provider’s response. Try again. If it fails again, contact an admin.',
   refused: 'The identity provider has not signed you in.',
   'no-workspace': 'You have no workspace. Ask an owner of one, or an admin, to invite you.',
 };

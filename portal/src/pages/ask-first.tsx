@@ -1,9 +1,9 @@
 import { Confirm } from '../parts/dialog.tsx';
 
 const questions = {
-  suspend: { action: 'Suspend', text: 'Its calls are refused from now on, until you resume it.' },
-  resume: { action: 'Resume', text: 'Its calls are served again.' },
-  revoke: { action: 'Revoke', text: 'Its calls are refused from now on. This cannot be undone.' },
+  suspend: { action: 'Suspend', text: 'Weir refuses its requests until you resume it.' },
+  resume: { action: 'Resume', text: 'Weir accepts its requests again.' },
+  revoke: { action: 'Revoke', text: 'Weir refuses its requests. You cannot undo this.' },
 } as const;
 
 interface AskFirstProps {

@@ -128,10 +128,10 @@ function whenOut(left: number, perDay: number, now: number): { readonly value: s
   if (left <= 0) return { value: 'now', note: 'add a credit' };
   if (perDay === 0) return { value: unknown, note: `nothing was spent in ${recentDays} days` };
   const days = Math.floor(left / perDay);
-  if (days > longestDays) return { value: 'in over 10 years', note: 'if spending goes on like this' };
+  if (days > longestDays) return { value: 'in over 10 years', note: 'if spending continues at this rate' };
   return {
     value: formatDay(new Date(now + days * dayMs).toISOString()),
-    note: `in ${inDays.format(days)}, if spending goes on like this`,
+    note: `in ${inDays.format(days)}, if spending continues at this rate`,
   };
 }
 

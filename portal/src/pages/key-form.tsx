@@ -77,5 +77,5 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
 function expiryHint(local: string): string {
   if (local === '' || Number.isNaN(Date.parse(local)))
     return `In your time zone, ${timeZone}. Empty: the key does not expire.`;
-  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOfLocal(local))}. The key is refused from then on.`;
+  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOfLocal(local))}. Weir refuses the key after this time.`;
 }

@@ -18,7 +18,7 @@ const testMs = 60_000;
 
 const addMoney = 'Add credit on the page Balance, or raise the key budget.';
 const seeProblems = 'No Backend answered. The page Overview shows what is wrong.';
-const otherModel = 'Choose another model, or edit the models of the key.';
+const otherModel = 'Choose another model, or edit the key’s models.';
 /** What to do about an answer of the gateway, by its HTTP status. */
 const remedies: Readonly<Record<number, string>> = {
   ...{ 400: otherModel, 404: otherModel, 402: addMoney, 502: seeProblems, 503: seeProblems },

@@ -128,8 +128,8 @@ function Members({ of, mayChange, isInviting, onInvited }: MembersProps) {
           onConfirm={() => send(`${path}/${chosen.of.id}`, 'DELETE')}
         >
           <p>
-            <strong>{nameOf(chosen.of)}</strong> loses the role in {of.name} at once. Keys that this person made go on
-            working.
+            <strong>{nameOf(chosen.of)}</strong> loses the role in {of.name} at once. Keys that this person created
+            continue to work.
           </p>
         </Confirm>
       )}

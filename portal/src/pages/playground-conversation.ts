@@ -50,7 +50,7 @@ export function afterStep(turns: Conversation, step: Step): Conversation {
 /** Changes an answer of the last turn. */
 function withAnswer(turns: Conversation, at: number, change: (before: AnswerState) => AnswerState): Conversation {
   const last = turns.at(-1);
-  if (last === undefined) throw new Error('a conversation that has not begun cannot go on');
+  if (last === undefined) throw new Error('a conversation without turns has no answer to change');
   return turns.with(-1, {
     ...last,
     answers: last.answers.map((answer, index) => (index === at ? change(answer) : answer)),

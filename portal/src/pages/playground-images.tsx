@@ -23,7 +23,7 @@ export function PlaygroundImages({ images, bytesBefore, onChange }: ImagesProps)
   const add = async (files: readonly File[]): Promise<void> => {
     const other = files.find(({ type }) => !imageTypes.includes(type));
     const bytes = [...images.map((image) => image.bytes), ...files.map(({ size }) => size)];
-    if (other !== undefined) return setError(`${other.name} is no PNG, JPEG, WebP or GIF image.`);
+    if (other !== undefined) return setError(`${other.name} is not a PNG, JPEG, WebP or GIF image.`);
     if (bytes.reduce((sum, one) => sum + one, bytesBefore) > mostBytes) {
       return setError(`The images of a conversation may have ${formatDecimal(mostBytes / 2 ** 20)} MB.`);
     }

@@ -106,7 +106,7 @@ function Said({ answer: { text, calls, finish }, end }: Pick<AnswerState, 'answe
       {end instanceof Error && <Problem error={end} />}
       <p className="small muted" role="status">
         {isUnderWay && 'The answer is coming in.'}
-        {end === 'stopped' && 'Stopped. What was delivered is billed.'}
+        {end === 'stopped' && 'Stopped. Weir bills the delivered part.'}
         {end === 'complete' &&
           (finishes[finish ?? ''] ?? <span className="visually-hidden">The answer is complete.</span>)}
       </p>

@@ -23,7 +23,7 @@ export function RotateKey({ of, onClose, onRotated }: RotateKeyProps) {
       {(fieldOf) => (
         <>
           <p>
-            A new key with the settings of <strong>{of.name ?? of.prefix ?? of.id}</strong> is made. Both keys work
+            This creates a new key with the settings of <strong>{of.name ?? of.prefix ?? of.id}</strong>. Both keys work
             until this one expires.
           </p>
           <TextField
@@ -36,7 +36,7 @@ export function RotateKey({ of, onClose, onRotated }: RotateKeyProps) {
             hint={
               of.budget === null
                 ? 'Give the new key to your application within this time.'
-                : 'Give the new key to your application within this time. Until then both can spend what is left of the budget.'
+                : 'Give the new key to your application within this time. Until then both can spend the rest of the budget.'
             }
             {...fieldOf('overlap_hours')}
           />

@@ -60,7 +60,7 @@ export function WorkspacesPage() {
             columns={columnsOf((kind, of) => setOpen({ kind, of }))}
             rows={data}
             rowKey={({ id }) => id}
-            empty={<Empty title="No workspaces yet">Create one, give it credit, and make a key for it.</Empty>}
+            empty={<Empty title="No workspaces yet">Create one, give it credit, and create a key for it.</Empty>}
           />
         )}
       </Loaded>
@@ -88,8 +88,8 @@ export function WorkspacesPage() {
           <p>
             <strong>{open.of.name}</strong>:{' '}
             {open.kind === 'suspend'
-              ? 'all its keys are refused from now on, until you resume it.'
-              : 'its keys are served again.'}
+              ? 'Weir refuses all its keys until you resume it.'
+              : 'Weir accepts its keys again.'}
           </p>
         </Confirm>
       )}
