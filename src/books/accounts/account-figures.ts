@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { AccountFigures, KeyFigures, WorkspaceFigures } from '../core/declared-account.ts';
-import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { exactSum, exactTotal } from '../databases/exact-sum.ts';
+import type { Schema } from '../databases/schema.ts';
 import { periodEnd, periodStart } from '../core/budget-period.ts';
 import { spentBy } from './find-credentials.ts';
 

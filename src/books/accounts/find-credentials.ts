@@ -10,7 +10,8 @@ import { byIds } from '../databases/by-ids.ts';
 import { tagBudgetsOf } from './tag-budgets.ts';
 import { readCountedTags } from '../ledger/counted-tags.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
-import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { exactSum, exactTotal } from '../databases/exact-sum.ts';
+import type { Schema } from '../databases/schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
 /**

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
 import type { Money } from '../../core/money.ts';
 import type { KeyMoney, MoneyFigures, WorkspaceMoney } from '../core/money-figures.ts';
-import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { exactSum, exactTotal } from '../databases/exact-sum.ts';
+import type { Schema } from '../databases/schema.ts';
 import { dayStart, periodEnd } from '../core/budget-period.ts';
 import { spentBy } from './find-credentials.ts';
 

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
 import type { Money } from '../../core/money.ts';
 import type { Reserved } from './reservation-report.ts';
-import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { exactSum, exactTotal } from '../databases/exact-sum.ts';
+import type { Schema } from '../databases/schema.ts';
 
 /**
  * Time after which a silent replica counts as gone. Clocks of machines may differ by seconds. A report that is dated

@@ -3,16 +3,15 @@ import type { DeliveryState } from '../../core/alert.ts';
 import type { OutboxKind, SubscriptionName } from '../../core/event-delivery.ts';
 import type { AccountKind } from '../core/declared-account.ts';
 import type { identityLimits } from '../../core/identity.ts';
+import type { localUserFields } from '../core/local-user.ts';
 import type { memberFields } from '../core/membership.ts';
-import type { Money } from '../../core/money.ts';
 import type { RefusalRow } from '../core/refusal.ts';
 import type { serviceAccountFields } from '../core/service-account.ts';
-import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
 import type { ColumnsOf } from './account-columns.ts';
 import type { Actor, AuditAction, creditFields, sessionFields } from '../core/administration.ts';
 import type { StoredRequest } from '../ledger/stored-request.ts';
 import type { usageSumColumns } from '../ledger/usage-rollup.ts';
-import type { LocalUserTable } from './user-tables.ts';
 
 /**
  * The tables, as the queries see them. Every integer of the accounts is a 64-bit column and is read as a bigint, money and counts
@@ -208,6 +207,14 @@ interface ServiceAccountTable extends ColumnsOf<typeof serviceAccountFields> {
   readonly revoked_at: bigint | null;
 }
 
+/** A person who signs in with a password (docs/how-to/portal.md). */
+interface LocalUserTable extends ColumnsOf<typeof localUserFields> {
+  /** Argon2id, in the PHC string format; null before the first invitation is accepted. */
+  readonly password: string | null;
+  /** SHA-256 of the token of the invitation link, lowercase hex; null: it was used. */
+  readonly invitation: string | null;
+}
+
 /** The last report of one replica on its requests under way. */
 interface ReservationTable {
   readonly replica: string;
@@ -322,28 +329,4 @@ interface LedgerStateTable {
   /** `kept_since`: all requests from this moment on are kept; some or all of the earlier ones were deleted. */
   readonly name: 'kept_since';
   readonly value: bigint;
-}
-
-/** Amounts are summed in two parts: the multiples of this number, and the remainders. */
-export const moneyUnit = 1_000_000;
-
-/**
- * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. The sum of all that a workspace ever spent
- * may exceed 64 bits: SQLite then fails, and PostgreSQL returns another type. The sums of the two parts stay within 64
- * bits. Both databases truncate towards zero and give the remainder the sign of the dividend.
- */
-export function exactSum<Alias extends string>(
-  column: string,
-  alias: Alias,
-): [AliasedRawBuilder<bigint, `${Alias}_high`>, AliasedRawBuilder<bigint, `${Alias}_low`>] {
-  const [amount, by] = [sql.ref(column), sql.lit(moneyUnit)];
-  return [
-    sql<bigint>`cast(coalesce(sum(${amount} / ${by}), 0) as bigint)`.as(`${alias}_high`),
-    sql<bigint>`cast(coalesce(sum(${amount} % ${by}), 0) as bigint)`.as(`${alias}_low`),
-  ];
-}
-
-/** Adds up the two columns of `exactSum`. */
-export function exactTotal(high: bigint, low: bigint): Money {
-  return high * BigInt(moneyUnit) + low;
 }

@@ -18,7 +18,8 @@ import {
   type StatementLine,
 } from '../core/statement.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
-import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { exactSum, exactTotal } from '../databases/exact-sum.ts';
+import type { Schema } from '../databases/schema.ts';
 import { noteEvent } from '../outbox/note-events.ts';
 import { usageReport } from './usage-report.ts';
 

@@ -4,7 +4,8 @@ import { sourcesOf } from './ledger-filter.ts';
 import type { LedgerFilter, LinesOfPage, UsageDimension, UsageLine, UsagePerformance } from '../core/administration.ts';
 import { refusal } from '../core/operator-refusals.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
-import { exactTotal, moneyUnit, type Schema } from '../databases/schema.ts';
+import { exactTotal, moneyUnit } from '../databases/exact-sum.ts';
+import type { Schema } from '../databases/schema.ts';
 import { groupColumn, inOrderOfTop, rankedDimension, type Top, topOf } from './top-groups.ts';
 import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from './usage-rollup.ts';
 

@@ -2,7 +2,8 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Money } from '../../core/money.ts';
 import { firstIdAt } from '../core/packed-id.ts';
 import { tagText } from '../../core/tags.ts';
-import { exactSum, exactTotal, type Schema } from '../databases/schema.ts';
+import { exactSum, exactTotal } from '../databases/exact-sum.ts';
+import type { Schema } from '../databases/schema.ts';
 import { idValue, isSqlite } from '../databases/sql-dialect.ts';
 import { periodMs } from './usage-rollup.ts';
 
