@@ -24,6 +24,20 @@ it('brings the tables of an earlier version up to date and keeps their rows', as
   await expect(migrate(queries)).rejects.toThrow('its tables come from a newer version of Weir (0002-colors');
 });
 
+it('knows the tables of the first version when they were made in steps', async () => {
+  const { queries, workspace } = await sampleDatabase();
+  const named = sql<{ name: string }>`select name from kysely_migration order by name`;
+  await sql`update kysely_migration set name = '0020-outbox-counts'`.execute(queries);
+  await sql`insert into kysely_migration (name, timestamp) values ('0001-accounts-and-ledger', '2026-01-01')`.execute(
+    queries,
+  );
+  await migrate(queries);
+  expect((await named.execute(queries)).rows).toEqual([{ name: '0001-first-version' }]);
+  expect(await queries.selectFrom('workspaces').select('id').execute()).toEqual([{ id: workspace.id }]);
+  await sql`update kysely_migration set name = '0019-local-users'`.execute(queries);
+  await expect(migrate(queries)).rejects.toThrow('0019-local-users is not known here');
+});
+
 it('gives the audit trail its indexes and triggers', async () => {
   const { queries } = await sampleDatabase();
   const found = isSqlite(queries)

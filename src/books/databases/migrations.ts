@@ -28,6 +28,7 @@ export async function migrate(database: Kysely<Schema>, changes = migrations): P
     // Without the schema, Kysely would mistake tables of another application for ours.
     ...(schema === undefined ? {} : { migrationTableSchema: schema }),
   });
+  await renameSteps(database);
   const known = new Set(Object.keys(changes));
   const unknown = (await migratedNames(database)).find((name) => !known.has(name));
   if (unknown !== undefined) {
@@ -38,6 +39,19 @@ export async function migrate(database: Kysely<Schema>, changes = migrations): P
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined)
     throw error instanceof Error ? error : new Error('a change of its tables failed', { cause: error });
+}
+
+/** The last of the twenty steps that made the tables of the first version while it was developed, and the change that they are now. */
+const lastStep = '0020-outbox-counts';
+const firstVersion = '0001-first-version';
+
+/** Tables that all of the steps have made are those of the first version. Each statement does nothing the second time. */
+async function renameSteps(database: Kysely<Schema>): Promise<void> {
+  if ((await applied(database)) !== lastStep) return;
+  await database.transaction().execute(async (transaction) => {
+    await sql`update kysely_migration set name = ${firstVersion} where name = ${lastStep}`.execute(transaction);
+    await sql`delete from kysely_migration where name <> ${firstVersion}`.execute(transaction);
+  });
 }
 
 /** The schema that our tables are in; undefined on SQLite, which has none. */
@@ -68,7 +82,7 @@ async function migratedNames(database: Kysely<Schema>): Promise<readonly string[
  * rows are many, have smaller ones. A migration that has been released is never edited: add another one.
  */
 export const migrations: Readonly<Record<string, Migration>> = {
-  '0001-first-version': {
+  [firstVersion]: {
     up: async (database) => {
       await createAccounts(database);
       await createLedger(database);
