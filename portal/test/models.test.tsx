@@ -4,9 +4,14 @@ import type { ModelObject } from '../../src/portal/api/catalog.ts';
 import type { UsageLineObject } from '../../src/portal/api/usage.ts';
 import { ModelSpeed } from '../src/pages/model-speed.tsx';
 import { ModelsPage } from '../src/pages/models.tsx';
+import { Sparkline } from '../src/parts/sparkline.tsx';
 import { modelObject, now, usageLine } from './support/objects.ts';
 import { answerWith, json, list } from './support/portal.ts';
 import { show } from './support/show.tsx';
+
+vi.mock(import('../src/parts/sparkline.tsx'), async (original) => ({
+  Sparkline: vi.fn<typeof Sparkline>((await original()).Sparkline),
+}));
 
 function showModels(models: readonly Partial<ModelObject>[], at = '/models', usage: readonly UsageLineObject[] = []) {
   answerWith({
@@ -104,6 +109,16 @@ test('a model opens at the side with the rest, and the address keeps the filter'
   expect(await within(sheet).findByRole('region', { name: 'curl, a' })).toHaveTextContent('"model": "a"');
   await reader.keyboard('{Escape}');
   expect(location.search).toBe('?find=a');
+});
+
+test('a model that opens renders no other row again, whatever the filter', async () => {
+  const reader = showModels([{ id: 'a1' }, { id: 'a2' }, { id: 'a3' }], '/models?find=a');
+  await row('a2');
+  await screen.findAllByRole('img', { name: '0 requests' });
+  vi.mocked(Sparkline).mockClear();
+  await reader.click(within(await row('a2')).getByRole('link', { name: 'a2' }));
+  await screen.findByRole('dialog', { name: 'a2' });
+  expect(Sparkline).toHaveBeenCalledTimes(1);
 });
 
 test.each([

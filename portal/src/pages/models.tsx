@@ -28,6 +28,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { ProblemsOf } from './current-problems.tsx';
 import { kindNames, ModelState, modalityNames } from './model-facts.tsx';
 
+/** Its code loads when the focus or the pointer comes to a model. */
 const ModelSheet = onDemand(() => import('./model.tsx').then((loaded) => loaded.ModelSheet), null);
 
 /** The catalog as a table, and the model that the address names in a sheet. */
@@ -103,13 +104,23 @@ function Catalog({ models }: { readonly models: readonly ModelObject[] }) {
   const [most, setMost] = useState(shownAtOnce);
   const session = useSession();
   const [selection] = useAddress();
+  // Without the open model, so that the rows stay as they are when one opens.
+  const filters = withQuery('', { ...selection, model: undefined });
   const requests = useRequestsOfDay();
   const mayTry = maySomewhere(session, 'playground:use');
   const columns = useMemo(
     (): readonly Column<ModelObject>[] => [
       {
         ...({ title: 'Model', names: true, sortBy: ({ id }: ModelObject) => id } as const),
-        cell: ({ id }) => <Link href={withQuery('/models', { ...selection, model: id })}>{id}</Link>,
+        cell: ({ id }) => (
+          <Link
+            href={withQuery('/models', { ...Object.fromEntries(new URLSearchParams(filters)), model: id })}
+            onFocus={ModelSheet.preload}
+            onPointerEnter={ModelSheet.preload}
+          >
+            {id}
+          </Link>
+        ),
       },
       { title: 'State', line: 1, cell: (model) => <ModelState of={model} /> },
       ...figures,
@@ -131,7 +142,7 @@ function Catalog({ models }: { readonly models: readonly ModelObject[] }) {
           ]
         : []),
     ],
-    [selection, requests, mayTry],
+    [filters, requests, mayTry],
   );
   return (
     <>

@@ -1,5 +1,5 @@
 /* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role -- Without them a browser forgets the table where CSS makes cards of its rows. */
-import { type ReactNode, useCallback, useState } from 'react';
+import { memo, type ReactNode, useCallback, useMemo, useState } from 'react';
 import { useMedia } from './media.ts';
 
 export interface Column<Row> {
@@ -101,8 +101,8 @@ export function Table<Row>({
   const { box, isWider } = useIsWider();
   const isPhone = useMedia('(max-width: 600px)');
   const [order, setOrder] = useState<Order>();
+  const lines = useMemo(() => linesOf(columns), [columns]);
   if (empty !== undefined && rows.length === 0) return empty;
-  const lines = linesOf(columns);
   const hasMore = isPhone && columns.some(({ names, bare }, at) => !names && !bare && lines[at] === undefined);
   return (
     <div className="table" data-low={isLow ? '' : undefined}>
@@ -166,7 +166,11 @@ interface CellsProps<Row> {
   readonly isSelected: boolean;
 }
 
-function Cells<Row>({ row, columns, lines, hasMore, isSelected }: CellsProps<Row>) {
+/** React's own type loses the type of the row. */
+const memoised: <Props extends object>(component: (props: Props) => ReactNode) => (props: Props) => ReactNode = memo;
+
+/** Rendered again only when it changes: a page that opens a sheet and keeps its columns renders the selected row alone. */
+const Cells = memoised(function Cells<Row>({ row, columns, lines, hasMore, isSelected }: CellsProps<Row>) {
   const [isOpen, setOpen] = useState(false);
   return (
     <tr role="row" data-selected={isSelected ? '' : undefined} data-open={isOpen ? '' : undefined}>
@@ -197,4 +201,4 @@ function Cells<Row>({ row, columns, lines, hasMore, isSelected }: CellsProps<Row
       )}
     </tr>
   );
-}
+});
