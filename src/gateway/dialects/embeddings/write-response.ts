@@ -1,12 +1,6 @@
-import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../../core/dialect.ts';
+import type { AnswerIdentity, AskedAnswer, JsonWriter } from '../../../core/dialect.ts';
 import type { HeldVector } from '../../../core/event.ts';
-import { Failure } from '../../../core/failure.ts';
 import { type Bill, formatUsd } from '../../../core/money.ts';
-
-/** Requests of this surface cannot ask for a stream. */
-export function createStreamWriter(): StreamWriter {
-  throw new Failure('internal', 'Embeddings are not streamed.');
-}
 
 /** An answer of so many characters is written in pieces of this size. */
 export const pieceLength = 32 * 1024;

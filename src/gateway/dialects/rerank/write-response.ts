@@ -1,12 +1,6 @@
-import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../../core/dialect.ts';
-import { Failure } from '../../../core/failure.ts';
+import type { AnswerIdentity, AskedAnswer, JsonWriter } from '../../../core/dialect.ts';
 import { type Bill, formatUsd } from '../../../core/money.ts';
 import { pieceLength } from '../embeddings/write-response.ts';
-
-/** Requests of this surface cannot ask for a stream. */
-export function createStreamWriter(): StreamWriter {
-  throw new Failure('internal', 'Ranks are not streamed.');
-}
 
 /** The places of the documents from the best score down. Equal scores keep the order of the documents. */
 const ranked = (scores: readonly number[]): readonly number[] =>
