@@ -1,10 +1,10 @@
 import { type Agent, request } from 'undici';
+import { withTimeout } from '../../core/call-service.ts';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Headers } from '../../core/headers.ts';
 import { bytesOf, createDirectAgent, directOrigin } from './direct-agent.ts';
 
-/** Where the metrics of an engine are. */
 export interface MetricsTarget {
   readonly cluster: Pick<Cluster, 'name' | 'tls'>;
   /** `address:port`. */
@@ -47,32 +47,21 @@ export function createMetricsReader(clock: Pick<Clock, 'after'>) {
 
   return {
     /** Never rejects. */
-    read: async ({ cluster, endpoint, authority, path, headers = [] }: MetricsTarget): Promise<MetricsAnswer> => {
-      const late = new AbortController();
-      const cancel = clock.after(timeoutMs, () => late.abort());
-      try {
+    read: ({ cluster, endpoint, authority, path, headers = [] }: MetricsTarget): Promise<MetricsAnswer> =>
+      withTimeout({ clock, timeoutMs }, async (signal): Promise<MetricsAnswer> => {
         const { statusCode, body } = await request(`${directOrigin(cluster.tls, endpoint)}${path}`, {
           dispatcher: agentOf(cluster),
-          headers: {
-            'user-agent': 'weir',
-            ...Object.fromEntries(headers),
-            host: authority,
-          },
-          signal: late.signal,
+          headers: { 'user-agent': 'weir', ...Object.fromEntries(headers), host: authority },
+          signal,
         });
         if (statusCode !== 200) {
-          await body.dump({ limit: 16_384, signal: late.signal });
+          await body.dump({ limit: 16_384, signal });
           return { kind: 'absent' };
         }
         const bytes = await bytesOf(body, maxBytes + 1);
         if (bytes.length > maxBytes) return { kind: 'absent' };
         return { kind: 'metrics', text: bytes.toString('latin1') };
-      } catch {
-        return { kind: 'failed' };
-      } finally {
-        cancel();
-      }
-    },
+      }).catch(() => ({ kind: 'failed' })),
     /** Closes the connections to the other clusters. */
     retain: (clusters: ReadonlySet<string>): void => {
       for (const name of agents.keys()) if (!clusters.has(name)) forget(name);
