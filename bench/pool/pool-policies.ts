@@ -84,7 +84,7 @@ export const poolOf =
         const attempt = attempts.get(id);
         success[endpoint]?.add(now(), end === 'complete' ? 1 : 0);
         if (end === 'complete') attempt?.completed(now(), outputTokens);
-        else attempt?.failed(now());
+        else attempt?.failed();
         attempts.delete(id);
         report();
       },

@@ -30,16 +30,7 @@ export function uploadLimits(memoryLimitBytes: number): UploadLimits {
 }
 
 /** The memory of one body. */
-export interface BodyCharge {
-  /** Throws a refusal if there is no room for so many bytes of this body. */
-  readonly check: (bytes: number) => void;
-  /** Charges so many bytes, unless it has more. Throws like `check`. */
-  readonly hold: (bytes: number) => void;
-  /** Charges so many bytes in place of what it has. Never refuses. False: it was closed before. */
-  readonly keep: (bytes: number) => boolean;
-  readonly close: () => void;
-  readonly isOpen: () => boolean;
-}
+export type BodyCharge = ReturnType<ReturnType<typeof createBodyCharges>['open']>;
 
 /** The memory of all bodies in flight. */
 export function createBodyCharges(limits: UploadLimits) {
@@ -51,7 +42,7 @@ export function createBodyCharges(limits: UploadLimits) {
     /** Whether there is no room even for a small body. */
     isFull: (): boolean => total + uploadStepBytes > limits.totalBytes,
     /** `headers` are those of a refusal that the owner caused. */
-    open: ({ workspaceId, address }: UploadOwner, headers: Headers): BodyCharge => {
+    open: ({ workspaceId, address }: UploadOwner, headers: Headers) => {
       const network = address === undefined ? undefined : networkOf(address);
       let held = 0;
       let isOpen = true;
@@ -85,17 +76,20 @@ export function createBodyCharges(limits: UploadLimits) {
       }
 
       return {
-        check: (bytes) => void moreFor(bytes),
-        hold: (bytes) => charge(moreFor(bytes)),
-        keep: (bytes) => {
+        /** Throws a refusal if there is no room for so many bytes of this body. */
+        check: (bytes: number): void => void moreFor(bytes),
+        /** Charges so many bytes, unless it has more. Throws like `check`. */
+        hold: (bytes: number): void => charge(moreFor(bytes)),
+        /** Charges so many bytes in place of what it has. Never refuses. False: it was closed before. */
+        keep: (bytes: number): boolean => {
           if (isOpen) charge(inSteps(bytes) - held);
           return isOpen;
         },
-        close: () => {
+        close: (): void => {
           charge(-held);
           isOpen = false;
         },
-        isOpen: () => isOpen,
+        isOpen: (): boolean => isOpen,
       };
     },
   };

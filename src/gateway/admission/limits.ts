@@ -17,28 +17,7 @@ import type { RateStatus } from '../../core/token-bucket.ts';
 import type { Authenticated } from './authenticate.ts';
 
 /** A request that was admitted. It holds a slot until it is released. */
-export interface Admitted {
-  /** Headers of a successful answer (docs/reference/api.md §8), by what is reserved now. */
-  readonly headers: () => Headers;
-  /** The tags that the request counts as. They replace the tags that were sent. */
-  readonly tags: string | undefined;
-  /** Finds what may be spent now, without what is reserved. Undefined: it is not known. */
-  readonly left: FindFunds;
-  /** Limits that would have refused it so far, if they were enforced. */
-  readonly wouldRefuse: () => readonly LimitName[];
-  /**
-   * Reserves the expected cost and tokens. Throws `insufficient_funds` or `rate_limited` if concurrent requests have used up the funds
-   * or the tokens of this minute meanwhile.
-   */
-  readonly reserve: (expected: Expected) => Promise<void>;
-  /** Changes the reservation to a new expected cost, and to new expected tokens. */
-  readonly adjust: (expected: Expected) => void;
-  /**
-   * Call on every exit, once the request is settled, with the tokens of its bill; later calls do nothing. Without tokens, none counts.
-   * Resolves when the slot is free.
-   */
-  readonly release: (used?: ExpectedTokens) => void | Promise<void>;
-}
+export type Admitted = Awaited<ReturnType<typeof admit>>;
 
 /** What a request is expected to use by its end. */
 export interface Expected extends ExpectedTokens {
@@ -133,7 +112,10 @@ interface AdmitOptions extends Pick<LimitsAsk, 'isFree'> {
   readonly sent?: string | undefined;
 }
 
-function askOf(credential: Credential, { sent, tags, isFree }: AdmitOptions & Pick<Admitted, 'tags'>): LimitsAsk {
+function askOf(
+  credential: Credential,
+  { sent, tags, isFree }: AdmitOptions & { readonly tags: string | undefined },
+): LimitsAsk {
   const { key, workspace } = credential;
   return {
     keyId: key.id,
@@ -177,7 +159,7 @@ export async function admit(
   { credential, latest }: Authenticated,
   limits: Limits,
   { sent, isFree }: AdmitOptions = {},
-): Promise<Admitted> {
+) {
   const tags = countedTagsOf(sent, credential.countedTags);
   const ask = askOf(credential, { sent, tags, isFree });
   const asked = limits.admit(ask);
@@ -187,23 +169,36 @@ export async function admit(
   if (result.kind === 'refused') throw refusal(result.by, { ...held, tokens: result.tokens, funds: ask.funds });
   const { rate, slot } = result;
   const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known, tags);
+  /** Finds what may be spent now, without what is reserved. Undefined: it is not known. */
   const left: FindFunds = () => {
     const known = latest();
     return known instanceof Promise ? known.then(fundsNow, () => undefined) : fundsNow(known);
   };
+  /** Limits that would have refused it so far, if they were enforced. */
   const wouldRefuse = (): readonly LimitName[] => [...new Set(slot.wouldRefuse?.())];
   return {
-    headers: () => [...rateHeaders(rate, slot.tokens?.()), ...markOf(wouldRefuse())],
+    /** Headers of a successful answer (docs/reference/api.md §8), by what is reserved now. */
+    headers: (): Headers => [...rateHeaders(rate, slot.tokens?.()), ...markOf(wouldRefuse())],
     wouldRefuse,
+    /** The tags that the request counts as. They replace the tags that were sent. */
     tags,
     left,
-    reserve: async ({ cost, tokens }) => {
+    /**
+     * Reserves the expected cost and tokens. Throws `insufficient_funds` or `rate_limited` if concurrent requests have used up the funds
+     * or the tokens of this minute meanwhile.
+     */
+    reserve: async ({ cost, tokens }: Expected): Promise<void> => {
       const funds = (await left()) ?? fundsOf(credential, tags);
       const short = await slot.reserve(cost, funds, { tokens });
       if (short !== undefined) throw refusal(short, { ...held, tokens: slot.tokens?.(), funds });
     },
-    adjust: ({ cost, tokens }) => slot.adjust(cost, { tokens }),
-    release: (used) => slot.release(left, used),
+    /** Changes the reservation to a new expected cost, and to new expected tokens. */
+    adjust: ({ cost, tokens }: Expected): void => slot.adjust(cost, { tokens }),
+    /**
+     * Call on every exit, once the request is settled, with the tokens of its bill; later calls do nothing. Without tokens, none counts.
+     * Resolves when the slot is free.
+     */
+    release: (used?: ExpectedTokens): void | Promise<void> => slot.release(left, used),
   };
 }
 

@@ -1,10 +1,5 @@
 /** One body, from its place in the queue until it was read. */
-export interface ReadTurn {
-  /** Call once a second while the body has not all arrived. A body that is slow takes no room from others, and none waits for long. */
-  readonly tick: () => void;
-  /** The body was read, or is not needed. */
-  readonly leave: () => void;
-}
+export type ReadTurn = ReturnType<ReturnType<typeof createReadAhead>['enter']>;
 
 /** A body takes at most so much room. Otherwise one body of the maximum size would keep all others waiting. */
 const maxRoomBytes = 2 * 1024 * 1024;
@@ -50,17 +45,19 @@ export function createReadAhead(maxBytes: number) {
 
   return {
     /** Queues a body of about so many bytes. Calls `read` when its turn has come, at once if there is room. */
-    enter: (bytes: number, read: () => void): ReadTurn => {
+    enter: (bytes: number, read: () => void) => {
       const queued = { room: Math.min(bytes, maxRoomBytes), read, isReading: false, ticks: 0 };
       if (queue.size === 0 && taken + queued.room <= maxBytes) start(queued);
       else queue.add(queued);
       return {
-        tick: () => {
+        /** Call once a second while the body has not all arrived. A body that is slow takes no room from others, and none waits for long. */
+        tick: (): void => {
           queued.ticks += 1;
           if (!queued.isReading && queued.ticks >= maxWaitTicks) start(queued);
           else if (queued.isReading && queued.ticks >= maxFastTicks) giveRoom(queued);
         },
-        leave: () => giveRoom(queued),
+        /** The body was read, or is not needed. */
+        leave: (): void => giveRoom(queued),
       };
     },
   };

@@ -49,21 +49,7 @@ export interface AttemptListener {
 }
 
 /** One call to one endpoint of a route. */
-export interface Attempt extends UpstreamStream {
-  /**
-   * Ends the attempt, if it is not over, because the race does not need it any more. `beaten`: an attempt that began later was
-   * faster.
-   */
-  readonly abandon: (why: 'aborted' | 'beaten') => void;
-  /** Ends the attempt because its caller left. The call stays open until `abort`, so that `reached` can still be called. */
-  readonly leave: () => void;
-  /** Whether the call has gone out. */
-  readonly isCalled: () => boolean;
-  /** Whether the engine has begun to answer with a success. */
-  readonly hasHead: () => boolean;
-  /** What the engine has reported about its answer so far. */
-  readonly facts: () => AnswerFacts;
-}
+export type Attempt = ReturnType<typeof startAttempt>;
 
 /** Most bytes of an error's body that are read. */
 const maxErrorBytes = 64 * 1024;
@@ -110,7 +96,7 @@ interface EngineErrorBody {
  * Starts an attempt: writes its request, makes the call, reads the answer and removes what was delivered before. Throws what
  * `EngineProtocol.request` throws.
  */
-export function startAttempt(options: AttemptOptions, listener: AttemptListener): Attempt {
+export function startAttempt(options: AttemptOptions, listener: AttemptListener) {
   const { protocol, planned, record, continuation } = options;
   const running = newRunningAttempt(options, listener);
   try {
@@ -124,10 +110,18 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   }
   return {
     abort: () => abort(running),
-    abandon: (why) => abandon(running, why),
+    /**
+     * Ends the attempt, if it is not over, because the race does not need it any more. `beaten`: an attempt that began later was
+     * faster.
+     */
+    abandon: (why: 'aborted' | 'beaten') => abandon(running, why),
+    /** Ends the attempt because its caller left. The call stays open until `abort`, so that `reached` can still be called. */
     leave: () => leave(running),
+    /** Whether the call has gone out. */
     isCalled: () => running.stream !== undefined,
+    /** Whether the engine has begun to answer with a success. */
     hasHead: () => running.reader !== undefined,
+    /** What the engine has reported about its answer so far. */
     facts: () => factsOf(running),
     reached: () => running.stream?.reached() ?? Promise.resolve(false),
     pause: () => pause(running),

@@ -8,16 +8,8 @@ import type { ServerHttp2Stream } from 'node:http2';
  */
 export type BufferedMemory = ReturnType<typeof createBufferedMemory>;
 
-/** The memory of one connection. */
-export interface ConnectionMemory {
-  /** Call at the start of a stream. */
-  readonly follow: (stream: ServerHttp2Stream) => void;
-  /** Of a stream that is followed. */
-  readonly of: (stream: object) => StreamMemory | undefined;
-  readonly closed: () => void;
-}
+export type ConnectionMemory = ReturnType<BufferedMemory['join']>;
 
-/** The memory of one stream. */
 export type StreamMemory = ReturnType<typeof followStream>;
 
 interface Holder {
@@ -65,18 +57,21 @@ export function createBufferedMemory(maxBytes: number) {
 
   return {
     /** `cut` ends the connection. It is called at most once, inside a read. */
-    join: (sender: string, cut: () => void): ConnectionMemory => {
+    join: (sender: string, cut: () => void) => {
       const holder: Holder = { sender, cut, bytes: 0 };
       const streams = new WeakMap<object, StreamMemory>();
       holders.add(holder);
       return {
-        follow: (stream) =>
+        /** Call at the start of a stream. */
+        follow: (stream: ServerHttp2Stream): void => {
           streams.set(
             stream,
             followStream(stream, (bytes) => add(holder, bytes)),
-          ),
-        of: (stream) => streams.get(stream),
-        closed: () => leave(holder),
+          );
+        },
+        /** Of a stream that is followed. */
+        of: (stream: object): StreamMemory | undefined => streams.get(stream),
+        closed: (): void => leave(holder),
       };
     },
   };

@@ -16,12 +16,7 @@ export class IssuerAway extends Error {
 }
 
 /** One issuer, as it was read last. */
-export interface Issuer {
-  /** Its name in tokens (`iss`). Rejects with `IssuerAway`. */
-  readonly name: () => string | Promise<string>;
-  /** The key of a token. Rejects with `IssuerAway`, or with the error of `jose` if there is no such key. */
-  readonly keyOf: JWTVerifyGetKey;
-}
+export type Issuer = ReturnType<typeof createIssuer>;
 
 /** An issuer is asked at most so often, whatever arrives: a stranger can send tokens with unknown keys at any rate. */
 const minAskMs = 1_000;
@@ -36,7 +31,7 @@ export const maxKeyAgeMs = 10 * 60_000;
  * Keeps the keys of an issuer. They are read at its first token, again for a token whose key is not among them, and when they are
  * old. While the issuer is away, those that are known stay good.
  */
-export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed' | 'after'>): Issuer {
+export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed' | 'after'>) {
   let known: { readonly issuer: string; readonly keyOf: ReturnType<typeof createLocalJWKSet> } | undefined;
   let readAt = -Infinity;
   let askedAt = -Infinity;
@@ -83,8 +78,10 @@ export function createIssuer(read: ReadIssuer, clock: Pick<Clock, 'elapsed' | 'a
   }
 
   return {
-    name: () => known?.issuer ?? first().then(({ issuer }) => issuer),
-    keyOf: async (header, token) => {
+    /** Its name in tokens (`iss`). Rejects with `IssuerAway`. */
+    name: (): string | Promise<string> => known?.issuer ?? first().then(({ issuer }) => issuer),
+    /** The key of a token. Rejects with `IssuerAway`, or with the error of `jose` if there is no such key. */
+    keyOf: async (header: Parameters<JWTVerifyGetKey>[0], token: Parameters<JWTVerifyGetKey>[1]) => {
       const { keyOf } = known ?? (await first());
       // Nobody waits for younger keys.
       if (clock.elapsed() - readAt >= maxKeyAgeMs) void refresh();

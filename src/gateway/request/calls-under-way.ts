@@ -1,18 +1,15 @@
 import type { Dispatch } from '../dispatch/dispatch.ts';
 import type { DispatchEnd } from '../dispatch/dispatch-end.ts';
 
-/** The calls of one answer, one after the other or side by side. A pause holds all of them, and those that begin later. */
-export interface CallsUnderWay extends Pick<Dispatch, 'pause' | 'resume'> {
-  /** Counts a call as under way until it ends. */
-  readonly ended: (call: Dispatch) => Promise<DispatchEnd>;
-  readonly count: () => number;
-}
+export type CallsUnderWay = ReturnType<typeof createCallsUnderWay>;
 
-export function createCallsUnderWay(): CallsUnderWay {
+/** The calls of one answer, one after the other or side by side. A pause holds all of them, and those that begin later. */
+export function createCallsUnderWay() {
   const running = new Set<Dispatch>();
   let isPaused = false;
   return {
-    ended: async (call) => {
+    /** Counts a call as under way until it ends. */
+    ended: async (call: Dispatch): Promise<DispatchEnd> => {
       running.add(call);
       if (isPaused) call.pause();
       try {
@@ -21,12 +18,12 @@ export function createCallsUnderWay(): CallsUnderWay {
         running.delete(call);
       }
     },
-    count: () => running.size,
-    pause: () => {
+    count: (): number => running.size,
+    pause: (): void => {
       isPaused = true;
       for (const one of running) one.pause();
     },
-    resume: () => {
+    resume: (): void => {
       isPaused = false;
       for (const one of running) one.resume();
     },

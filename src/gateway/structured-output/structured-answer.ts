@@ -99,12 +99,7 @@ export interface StructureFindings {
 }
 
 /** Collects the parts of one answer that belong to its structure. */
-interface StructureWatch {
-  /** Collects events that are delivered, or would be delivered. */
-  readonly take: (events: readonly AnswerEvent[]) => void;
-  /** Validates the collected answer. Call it when the answer is whole. Never rejects. */
-  readonly validate: () => Promise<StructureFindings>;
-}
+type StructureWatch = NonNullable<ReturnType<typeof watchStructure>>;
 
 /** Most UTF-16 units that are collected. A longer answer is not validated: it gets the benefit of the doubt. */
 const maxCharacters = 8 * 1024 * 1024;
@@ -124,10 +119,7 @@ const fewTokens = 8;
  * Makes a watch for one answer. Undefined when the request asks for no structure (docs/reference/endpoints.md §4.1: response_format,
  * tools).
  */
-export function watchStructure(
-  request: StructuredAsk,
-  checker: Pick<StructureChecker, 'check'>,
-): StructureWatch | undefined {
+export function watchStructure(request: StructuredAsk, checker: Pick<StructureChecker, 'check'>) {
   const wanted = wantedOf(request);
   if (wanted === undefined) return undefined;
   const choices = new Map<number, Collecting>();
@@ -179,11 +171,13 @@ export function watchStructure(
   }
 
   return {
-    take: (events) => {
+    /** Collects events that are delivered, or would be delivered. */
+    take: (events: readonly AnswerEvent[]): void => {
       for (const event of events) if (left >= 0) take(event);
       if (left < 0) choices.clear();
     },
-    validate: async () => {
+    /** Validates the collected answer. Call it when the answer is whole. Never rejects. */
+    validate: async (): Promise<StructureFindings> => {
       if (left < 0) return { defects: [], checked: [] };
       const answers = [...choices.values()];
       const isEmpty = answers.every(({ text, calls, hasReasoned }) => text === '' && calls.size === 0 && !hasReasoned);

@@ -1,11 +1,6 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
 
-export interface TextCounts {
-  /** The key of a text; undefined for a text that is not remembered. */
-  readonly keyOf: (text: string, isFirst: boolean) => string | undefined;
-  readonly get: (key: string) => number | undefined;
-  readonly set: (key: string, tokens: number) => void;
-}
+export type TextCounts = ReturnType<ReturnType<typeof createRememberedCounts>['within']>;
 
 /** Shorter texts are counted as quickly as their digests are computed. */
 const minCharacters = 128;
@@ -43,15 +38,16 @@ export function createRememberedCounts({ elapsed }: { readonly elapsed: () => nu
     /** Counts in memory. */
     size: (): number => young.size + old.size,
     /** The counts of one tokenizer and of those who may share them. Prompts of other scopes find none of them. */
-    within: (path: string, scope: string): TextCounts => {
+    within: (path: string, scope: string) => {
       const salt = createHmac('sha256', secret).update(`${path} ${scope}`).digest('hex');
       return {
-        keyOf: (text, isFirst) =>
+        /** The key of a text; undefined for a text that is not remembered. */
+        keyOf: (text: string, isFirst: boolean): string | undefined =>
           // Texts that differ in halves of characters have the same bytes, and so the same digest.
           text.length < minCharacters || !text.isWellFormed()
             ? undefined
             : hash('sha256', `${salt}${isFirst ? '^' : ''}${text}`, 'base64'),
-        get: (key) => {
+        get: (key: string): number | undefined => {
           age();
           const tokens = young.get(key) ?? old.get(key);
           if (tokens !== undefined) set(key, tokens);

@@ -1,14 +1,3 @@
-/**
- * Cuts the vectors out of an embeddings answer while it arrives: nearly all of its bytes are vectors, of which JSON.parse would make
- * values of three times their size. What is left is small, and is parsed at the end.
- */
-export interface VectorCutter {
-  /** Takes a piece of the answer. Returns the vectors that ended in it, in the order in which they stand. */
-  readonly push: (bytes: Uint8Array) => readonly CutVector[];
-  /** The answer without its vectors: each is replaced by its number in that order. Undefined: it ended inside of a vector. */
-  readonly rest: () => string | undefined;
-}
-
 export interface CutVector {
   /** The numbers between the brackets of a list, or the characters between the quotation marks of a text, as they came. */
   readonly form: 'numbers' | 'text';
@@ -33,11 +22,18 @@ interface CutState {
   count: number;
 }
 
-export function createVectorCutter(): VectorCutter {
+/**
+ * Cuts the vectors out of an embeddings answer while it arrives: nearly all of its bytes are vectors, of which JSON.parse would make
+ * values of three times their size. What is left is small, and is parsed at the end.
+ */
+export function createVectorCutter() {
   const state: CutState = { kept: [], carry: '', open: undefined, count: 0 };
   return {
-    push: (bytes) => push(state, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(encoding)),
-    rest: () => {
+    /** Takes a piece of the answer. Returns the vectors that ended in it, in the order in which they stand. */
+    push: (bytes: Uint8Array): readonly CutVector[] =>
+      push(state, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(encoding)),
+    /** The answer without its vectors: each is replaced by its number in that order. Undefined: it ended inside of a vector. */
+    rest: (): string | undefined => {
       const { kept, carry, open } = state;
       return open === undefined ? Buffer.concat([...kept, Buffer.from(carry, encoding)]).toString() : undefined;
     },

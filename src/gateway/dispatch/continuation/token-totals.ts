@@ -1,15 +1,9 @@
 import { type CountedRuns, countRuns, type CountText, createRuns } from '../../core/count-tokens.ts';
-import { type AnswerEvent, deltasOf } from '../../../core/event.ts';
+import { type AnswerEvent, deltasOf, type UsageEvent } from '../../../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../../../core/money.ts';
 import type { Repeated } from './merge.ts';
 
-/** Counts one attempt's part of the output tokens. */
-export interface TokenShare {
-  /** Counts the events that the attempt delivered. Returns them with the usage of the whole answer. */
-  readonly take: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
-  /** Call it when the attempt is over. Resolves when its output has been counted. */
-  readonly close: (how: 'whole' | 'broken') => Promise<void>;
-}
+export type TokenShare = ReturnType<TokenTotals['share']>;
 
 export interface ShareOptions {
   /** Output that the engine counts, although it was delivered and counted before. */
@@ -32,7 +26,6 @@ interface Tally {
   deltas: number;
   /** Tokens of the repeated output. Undefined until they have been counted. */
   repeatedTokens: number | undefined;
-  /** Whether reasoning was delivered. */
   reasoned: boolean;
 }
 
@@ -66,8 +59,9 @@ export function createTokenTotals(countText: CountText | undefined) {
     /** Output tokens of the attempts that are closed. */
     output: (): number => state.output,
     /** The usage so far. Undefined while no engine has reported the size of the prompt. */
-    usage: (): (AnswerEvent & { readonly type: 'usage' }) | undefined => usageOf(state),
-    share: (options: ShareOptions): TokenShare => {
+    usage: (): UsageEvent | undefined => usageOf(state),
+    /** Counts one attempt's part of the output tokens. */
+    share: (options: ShareOptions) => {
       const tally: Tally = {
         options,
         reported: undefined,
@@ -79,13 +73,15 @@ export function createTokenTotals(countText: CountText | undefined) {
       };
       state.open.add(tally);
       return {
-        take: (events) => {
+        /** Counts the events that the attempt delivered. Returns them with the usage of the whole answer. */
+        take: (events: readonly AnswerEvent[]): readonly AnswerEvent[] => {
           for (const event of events) note(state, tally, event);
           // The usual case: there is one attempt, so its engine's count needs no adding up.
           if (state.isOnly) return events;
           return events.map((event) => (event.type === 'usage' ? (usageOf(state) ?? event) : event));
         },
-        close: (how) => close(state, tally, how),
+        /** Call it when the attempt is over. Resolves when its output has been counted. */
+        close: (how: 'whole' | 'broken'): Promise<void> => close(state, tally, how),
       };
     },
   };
@@ -127,7 +123,7 @@ function reasoningOf({ reported, reasoned, options }: Tally, reasoningBefore: nu
     : fromEngine;
 }
 
-function usageOf(state: TotalsState): (AnswerEvent & { readonly type: 'usage' }) | undefined {
+function usageOf(state: TotalsState): UsageEvent | undefined {
   const { prompt } = state;
   if (prompt === undefined) return undefined;
   let completionTokens = state.output;

@@ -17,41 +17,7 @@ import { createPace, minWeight, type Pace, present } from './pace.ts';
 import type { RulesOut } from './route-record.ts';
 import type { RouteStatus } from './route-status.ts';
 
-/** The health of one endpoint, from the attempts of one route. Each endpoint is ejected and probed independently of the others. */
-export interface EndpointHealth {
-  readonly endpoint: Endpoint;
-  /** Attempts under way on the endpoint, by all routes. */
-  readonly load: BackendLoad;
-  readonly pace: (stream: boolean) => Pace;
-  /** Begins an attempt. Undefined: the endpoint accepts no attempt now. */
-  readonly begin: (now: number, options: EndpointAttempt) => EndpointRecord | undefined;
-  readonly status: (now: number, stream: boolean) => EndpointStatus;
-  /** Whether the endpoint is ejected, and no probe is under way. */
-  readonly isEjected: (now: number) => boolean;
-  readonly probing: (now: number) => boolean;
-  /** See `Health.isAnswering`. */
-  readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
-  /** What speaks against an attempt as a last resort. Undefined: the endpoint has no room for it. */
-  readonly lastResort: (now: number) => LastResort | undefined;
-  /** Whether the endpoint accepts no attempt at all. */
-  readonly isOut: (now: number) => boolean;
-  /** Whether the endpoint is neither ejected nor cooling off. It may be full. */
-  readonly isServing: (now: number) => boolean;
-  /** Call it with a fault of another endpoint that is also a fault of this one. */
-  readonly alsoFailed: (now: number, fault: Fault) => void;
-  /** Takes the endpoint back, on trial, if the fault for which it was ejected is over. */
-  readonly recovered: (now: number, rulesOut: RulesOut) => void;
-  /**
-   * Call it when the endpoint was found again. Its Host header or zone may have changed, and new attempts may be counted elsewhere.
-   * Attempts under way stay where they are counted.
-   */
-  readonly renew: (found: { readonly endpoint: Endpoint; readonly load: BackendLoad }) => void;
-  /**
-   * Call it when Envoy has chosen another endpoint, because this one is gone, unhealthy, or new and not checked yet. Keeps attempts
-   * away for a quarter of a second.
-   */
-  readonly passedOver: (now: number) => void;
-}
+export type EndpointHealth = ReturnType<typeof createEndpointHealth>;
 
 /** The status of one endpoint. The validity of structures is counted for the whole route. */
 export type EndpointStatus = Omit<RouteStatus, 'validity' | 'state'> & {
@@ -94,6 +60,7 @@ const provesMs = 600_000;
 /** The least that counts as the usual wait, milliseconds, and the multiple of the usual wait that is still normal. */
 const minUsualMs = { stream: 1000, whole: 5000 } as const;
 const usualFactor = 3;
+
 function createMemory({ endpoint, load, backendLoad, ejection, random }: EndpointHealthOptions): EndpointMemory {
   return {
     endpoint,
@@ -118,32 +85,45 @@ function createMemory({ endpoint, load, backendLoad, ejection, random }: Endpoin
   };
 }
 
-export function createEndpointHealth(options: EndpointHealthOptions): EndpointHealth {
+/** The health of one endpoint, from the attempts of one route. Each endpoint is ejected and probed independently of the others. */
+export function createEndpointHealth(options: EndpointHealthOptions) {
   const memory = createMemory(options);
   const { circuit, cooling } = memory;
   return {
     get endpoint() {
       return memory.endpoint;
     },
+    /** Attempts under way on the endpoint, by all routes. */
     get load() {
       return memory.load;
     },
-    renew: ({ endpoint, load }) => {
+    /**
+     * Call it when the endpoint was found again. Its Host header or zone may have changed, and new attempts may be counted elsewhere.
+     * Attempts under way stay where they are counted.
+     */
+    renew: ({ endpoint, load }: Pick<EndpointHealthOptions, 'endpoint' | 'load'>): void => {
       memory.endpoint = endpoint;
       memory.load = load;
     },
-    alsoFailed: (now, fault) => {
+    /** Call it with a fault of another endpoint that is also a fault of this one. */
+    alsoFailed: (now: number, fault: Fault): void => {
       const { retryAfterSeconds } = fault;
       if (blameOf(fault) === 'full') cooling.refused(now, { begunAt: now, retryAfterSeconds });
       else if (circuit.failed(circuit.unannounced(), now, { trip: false })) memory.fault = fault;
     },
-    recovered: (now, rulesOut) => {
+    /** Takes the endpoint back, on trial, if the fault for which it was ejected is over. */
+    recovered: (now: number, rulesOut: RulesOut): void => {
       if (memory.fault !== undefined && rulesOut(memory.fault) && circuit.alive(circuit.force()))
         beginAgain(memory, now);
     },
-    passedOver: (now) => cooling.refused(now, { begunAt: now, retryAfterSeconds: passedOverMs / 1000 }),
-    pace: (stream) => paceOf(memory, stream),
-    begin: (now, attempt) => {
+    /**
+     * Call it when Envoy has chosen another endpoint, because this one is gone, unhealthy, or new and not checked yet. Keeps attempts
+     * away for a quarter of a second.
+     */
+    passedOver: (now: number): void => cooling.refused(now, { begunAt: now, retryAfterSeconds: passedOverMs / 1000 }),
+    pace: (stream: boolean): Pace => paceOf(memory, stream),
+    /** Begins an attempt. Undefined: the endpoint accepts no attempt now. */
+    begin: (now: number, attempt: EndpointAttempt): EndpointRecord | undefined => {
       if (!hasRoom(memory) || (isCool(memory, now) && !attempt.isLastResort)) return undefined;
       const mayForce = !memory.keepsWaiting || attempt.isLastResort === true;
       const ticket = circuit.begin(now) ?? (mayForce ? circuit.force() : undefined);
@@ -151,14 +131,20 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
         ? undefined
         : recordAttempt(memory, { ...attempt, now, ticket, elapsed: options.elapsed });
     },
-    status: (now, stream) => statusOf(memory, { now, stream }),
-    isAnswering: (now, wait) => isAnswering(memory, { now, ...wait }),
-    isOut: (now) => isOut(memory, now),
-    lastResort: (now) =>
+    status: (now: number, stream: boolean): EndpointStatus => statusOf(memory, { now, stream }),
+    /** See `Health.isAnswering`. */
+    isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }): boolean =>
+      isAnswering(memory, { now, ...wait }),
+    /** Whether the endpoint accepts no attempt at all. */
+    isOut: (now: number): boolean => isOut(memory, now),
+    /** What speaks against an attempt as a last resort. Undefined: the endpoint has no room for it. */
+    lastResort: (now: number): LastResort | undefined =>
       hasRoom(memory)
         ? { coolMs: cooling.leftMs(now), keepsWaiting: circuit.isEjected(now) && memory.keepsWaiting }
         : undefined,
-    isServing: (now) => !circuit.isEjected(now) && !isCool(memory, now),
+    /** Whether the endpoint is neither ejected nor cooling off. It may be full. */
+    isServing: (now: number): boolean => !circuit.isEjected(now) && !isCool(memory, now),
+    /** Whether the endpoint is ejected, and no probe is under way. */
     isEjected: circuit.isEjected,
     probing: circuit.probing,
   };

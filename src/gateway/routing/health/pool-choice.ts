@@ -58,40 +58,27 @@ export function soonestPool(
   );
 }
 
-/** An attempt as its pool follows it, also where Envoy moves it. */
-export interface AttemptInPool {
-  readonly output: () => void;
-  readonly ended: (end: AttemptEnd) => void;
-  readonly movedTo: (name: string) => void;
-}
+export type AttemptInPool = ReturnType<typeof followInPool>;
 
-const outsidePools: AttemptInPool = {
-  output: () => undefined,
-  ended: () => undefined,
-  movedTo: () => undefined,
-};
-
-/** Begins an attempt in a pool. Undefined: the attempt is in no pool. */
+/** Begins an attempt in a pool, which follows it also where Envoy moves it. */
 export function followInPool(
-  ask: PoolAsk | undefined,
+  { pool, prompt }: PoolAsk,
   { name, stream, isProbe, elapsed }: Omit<BegunInPool, 'prompt'> & { readonly elapsed: () => number },
-): AttemptInPool {
-  if (ask === undefined) return outsidePools;
-  const { pool, prompt } = ask;
+) {
   let attempt = pool.begin(elapsed(), { name, prompt, stream, isProbe });
   return {
-    output: () => attempt.first(elapsed()),
-    ended: (end) => {
+    output: (): void => void attempt.first(elapsed()),
+    ended: (end: AttemptEnd): void => {
       if (end.kind !== 'complete') {
-        attempt.failed(elapsed());
+        attempt.failed();
         return;
       }
       if (end.prompt !== undefined)
         attempt.cached({ promptTokens: end.prompt.tokens, cachedTokens: end.prompt.cachedTokens });
       attempt.completed(elapsed(), end.tokens);
     },
-    movedTo: (other) => {
-      attempt.failed(elapsed());
+    movedTo: (other: string): void => {
+      attempt.failed();
       attempt = pool.begin(elapsed(), { name: other, prompt, stream });
     },
   };

@@ -10,7 +10,7 @@ import { createKnownEndpoints, type KnownEndpoints, type KnownEndpointsOptions }
 import type { BackendLoad } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
 import { type AttemptInPool, type ComparedPool, followInPool } from './pool-choice.ts';
-import { createRouteRecorder, type RouteRecord, type RouteRecorder, type RulesOut } from './route-record.ts';
+import { createRouteRecorder, type RouteRecorder, type RulesOut } from './route-record.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
@@ -27,37 +27,16 @@ export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'fail
   readonly unreachable: (endpoint: string, fault: Fault) => void;
 }
 
-/** The health of a route: of each of its endpoints, and of all together. */
-export interface RouteHealth {
-  readonly structure: StructureHealth;
-  /** Attempts under way on the backend, by all of its routes. */
-  readonly load: BackendLoad;
-  /** The present endpoints. */
-  readonly endpoints: () => readonly EndpointHealth[];
-  readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;
-  readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
-  readonly status: (now: number, ask: StatusAsk) => RouteStatus;
-  /** The pool of the backend, and its endpoints that a prompt may be sent to. */
-  readonly poolNow: (now: number, stream: boolean) => ComparedPool;
-  /** See `Health.firstTokenWait`. */
-  readonly firstTokenWait: (now: number, ask: FirstTokenAsk) => FirstTokenWait | undefined;
-  /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
-  readonly isServing: (now: number, isUsed: IsUsed) => boolean;
-  readonly record: () => RouteRecord;
-  /** Call it when an endpoint has answered a question for its models. Faults that this rules out are over. */
-  readonly recovered: (now: number, endpoint: string, rulesOut: RulesOut) => void;
-  /** How long first outputs take over all endpoints. */
-  readonly firstOutputs: (stream: boolean) => LatencyHistogram;
-}
+export type RouteHealth = ReturnType<typeof createRouteHealth>;
 
 /** Whether Envoy sends requests to an endpoint, by its name. */
 export type IsUsed = (endpoint: string) => boolean;
 
-interface RouteState
-  extends
-    Pick<RouteHealth, 'structure' | 'load'>,
-    Pick<KnownEndpointsOptions, 'pool' | 'random' | 'elapsed' | 'admitted'> {
+interface RouteState extends Pick<KnownEndpointsOptions, 'pool' | 'random' | 'elapsed' | 'admitted'> {
   readonly route: Route;
+  readonly structure: StructureHealth;
+  /** Attempts under way on the backend, by all of its routes. */
+  readonly load: BackendLoad;
   readonly endpoints: KnownEndpoints;
   readonly recorder: RouteRecorder;
   /** Times to the first output. */
@@ -65,7 +44,8 @@ interface RouteState
   readonly wholes: LatencyHistogram;
 }
 
-export function createRouteHealth(route: Route, options: KnownEndpointsOptions): RouteHealth {
+/** The health of a route: of each of its endpoints, and of all together. */
+export function createRouteHealth(route: Route, options: KnownEndpointsOptions) {
   const { loads, pool, random, elapsed, admitted } = options;
   const endpoints = createKnownEndpoints(options);
   const state: RouteState = {
@@ -90,19 +70,25 @@ export function createRouteHealth(route: Route, options: KnownEndpointsOptions):
     structure: state.structure,
     load: state.load,
     endpoints: endpoints.now,
-    named: (name) => namedIn(endpoints.now(), name),
-    begin: (now, attempt) => beginOn(state, now, attempt),
-    status: (now, ask) => statusOf(state, now, ask),
+    named: (name: string | undefined): EndpointHealth | undefined => namedIn(endpoints.now(), name),
+    begin: (now: number, attempt: RouteAttempt): AttemptRecord | undefined => beginOn(state, now, attempt),
+    status: (now: number, ask: StatusAsk): RouteStatus => statusOf(state, now, ask),
     record: state.recorder.record,
-    recovered: (now, endpoint, rulesOut) => {
+    /** Call it when an endpoint has answered a question for its models. Faults that this rules out are over. */
+    recovered: (now: number, endpoint: string, rulesOut: RulesOut): void => {
       state.recorder.recovered(rulesOut);
       namedIn(endpoints.now(), endpoint)?.recovered(now, rulesOut);
     },
-    poolNow: (now, stream) => ({ ...pool, among: healthyAt(now, stream) }),
-    firstTokenWait: (now, { stream, poolPrompt }) =>
+    /** The pool of the backend, and its endpoints that a prompt may be sent to. */
+    poolNow: (now: number, stream: boolean): ComparedPool => ({ ...pool, among: healthyAt(now, stream) }),
+    /** See `Health.firstTokenWait`. */
+    firstTokenWait: (now: number, { stream, poolPrompt }: FirstTokenAsk): FirstTokenWait | undefined =>
       pool.pool.firstTokenWait(now, { prompt: poolPrompt, among: healthyAt(now, stream) }),
-    isServing: (now, isUsed) => endpoints.now().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
-    firstOutputs: (stream) => (stream ? state.streams : state.wholes),
+    /** Whether the route has an endpoint that Envoy uses and that is neither ejected nor cooling off. The endpoint may be full. */
+    isServing: (now: number, isUsed: IsUsed): boolean =>
+      endpoints.now().some((health) => health.isServing(now) && isUsed(health.endpoint.name)),
+    /** How long first outputs take over all endpoints. */
+    firstOutputs: (stream: boolean): LatencyHistogram => (stream ? state.streams : state.wholes),
   };
 }
 
@@ -132,7 +118,7 @@ function beginOn(state: RouteState, now: number, attempt: RouteAttempt): Attempt
   const record = health.begin(now, attemptOn(state, health, attempt));
   if (record === undefined) return undefined;
   const isProbe = health.probing(now);
-  const inPool = followInPool(ask, { name: health.endpoint.name, stream, isProbe, elapsed: state.elapsed });
+  const inPool = ask && followInPool(ask, { name: health.endpoint.name, stream, isProbe, elapsed: state.elapsed });
   return followAttempt(state, { now, chosen: health, picked, record, inPool, attempt });
 }
 
@@ -164,7 +150,7 @@ function followAttempt(
     readonly chosen: EndpointHealth;
     readonly picked: EndpointPick | undefined;
     readonly record: EndpointRecord;
-    readonly inPool: AttemptInPool;
+    readonly inPool: AttemptInPool | undefined;
     readonly attempt: RouteAttempt;
   },
 ): AttemptRecord {
@@ -179,17 +165,17 @@ function followAttempt(
       if (!hasOutput) (attempt.stream ? state.streams : state.wholes).add(elapsed(), elapsed() - now);
       hasOutput = true;
       record.output();
-      inPool.output();
+      inPool?.output();
     },
     ended: (end) => {
       recordEnd(recorder, elapsed(), end);
       record.ended(end);
-      inPool.ended(end);
+      inPool?.ended(end);
     },
     movedTo: (name) => {
       record.ended({ kind: 'aborted' });
       chosen.passedOver(elapsed());
-      inPool.movedTo(name);
+      inPool?.movedTo(name);
       const other = namedIn(endpoints.now(), name);
       record = other?.begin(elapsed(), attemptOn(state, other, attempt)) ?? unrecorded;
       return state.admitted?.()?.(name) === false ? 'refused' : undefined;

@@ -103,7 +103,6 @@ interface Answered extends Pick<StructureFinding, 'asked'> {
 }
 
 interface Known {
-  /** Time at which the schema was missed last. */
   missedAt: number;
   /** Time at which each route met it last. */
   readonly metAt: Map<string, number>;

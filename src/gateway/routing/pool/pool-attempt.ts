@@ -15,23 +15,7 @@ import {
 } from './endpoint-state.ts';
 import type { PromptTokens } from './prefill.ts';
 
-/** An attempt, as the knowledge of its endpoint follows it. */
-export interface PoolAttempt {
-  /** Tokens of the prompt that the endpoint computes. */
-  readonly tokens: number;
-  /** Expected time by which the work on the prompt delays those behind it, ms. */
-  readonly workMs: number;
-  /** True: the first token came much sooner than was known of the endpoint. */
-  readonly first: (now: number) => boolean;
-  /** The engine has reported how many tokens of the prompt it had in its cache. Both are counts of the engine, not of `PoolPrompt`. */
-  readonly cached: (report: { readonly promptTokens: number; readonly cachedTokens: number }) => void;
-  /**
-   * Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. True: an answer
-   * that did not stream shows that its first token came much sooner than was known.
-   */
-  readonly completed: (now: number, outputTokens: number | undefined) => boolean;
-  readonly failed: (now: number) => void;
-}
+export type PoolAttempt = ReturnType<typeof beginAttempt>;
 
 /** What an attempt has shown so far. */
 interface AttemptState {
@@ -45,11 +29,12 @@ interface AttemptState {
   isOver: boolean;
 }
 
+/** Begins an attempt, as the knowledge of its endpoint follows it. */
 export function beginAttempt(
   endpoint: EndpointState,
   begunAt: number,
   { prompt, stream }: { readonly prompt: PoolPrompt; readonly stream: boolean },
-): PoolAttempt {
+) {
   settleUnseen(endpoint, begunAt);
   const { held, own } = endpoint;
   const expected = held.tokensOf(prompt);
@@ -82,26 +67,35 @@ export function beginAttempt(
     own.underWay -= 1;
   };
   return {
+    /** Tokens of the prompt that the endpoint computes. */
     tokens: ownTokens,
+    /** Expected time by which the work on the prompt delays those behind it, ms. */
     workMs: delayMs(endpoint, ownTokens),
-    first: (now) => {
+    /** True: the first token came much sooner than was known of the endpoint. */
+    first: (now: number): boolean => {
       if (state.first !== undefined || state.isOver || !stream) return false;
       state.first = { at: now, underWay: underWay(endpoint, now) };
       endpoint.waiting.delete(waits);
       computed(endpoint, mine);
       return measured(endpoint, { ...work, ms: now - begunAt, isSeen: true });
     },
-    cached: ({ promptTokens, cachedTokens }) => {
+    /** The engine has reported how many tokens of the prompt it had in its cache. Both are counts of the engine, not of `PoolPrompt`. */
+    cached: (report: { readonly promptTokens: number; readonly cachedTokens: number }): void => {
+      const { promptTokens, cachedTokens } = report;
       if (promptTokens > 0) held.reported({ expected, actual: cachedTokens, scale: prompt.tokens / promptTokens });
     },
-    completed: (now, outputTokens) => {
+    /**
+     * Call `completed` or `failed` last; later calls have no effect. `outputTokens`: undefined where they are not known. True: an
+     * answer that did not stream shows that its first token came much sooner than was known.
+     */
+    completed: (now: number, outputTokens: number | undefined): boolean => {
       if (state.isOver) return false;
       held.leave(prompt);
       const isFaster = outputTokens !== undefined && learn(endpoint, state, { now, tokens: outputTokens });
       end();
       return isFaster;
     },
-    failed: () => {
+    failed: (): void => {
       if (state.isOver) return;
       if (state.first === undefined) held.fail(prompt, expected);
       else held.leave(prompt);

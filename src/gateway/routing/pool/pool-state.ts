@@ -32,7 +32,6 @@ export interface PoolListener {
   readonly changed: (name: string, prompt: PoolPrompt | undefined) => void;
 }
 
-/** An endpoint of the pool. */
 interface PooledEndpoint {
   readonly knowledge: EndpointKnowledge;
   /** How many attempts there were in all when its last one began, or when it was first seen. */
@@ -192,8 +191,8 @@ export function begin(state: PoolState, now: number, { name, prompt, stream, isP
       listener?.changed(name, undefined);
       return isFaster;
     },
-    failed: (at) => {
-      attempt.failed(at);
+    failed: () => {
+      attempt.failed();
       endpoint.explored = undefined;
       listener?.changed(name, undefined);
     },

@@ -147,7 +147,7 @@ describe('a pool of endpoints', () => {
     serve(promptOf(0, 4), 1020, ['a']);
     const lost = send(promptOf(100, 400), ['a']);
     expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('b');
-    lost.attempt.failed(0);
+    lost.attempt.failed();
     lost.attempt.completed(0, 50);
     lost.attempt.first(0);
     expect(send(promptOf(0, 4), ['a', 'b']).name).toBe('a');
@@ -214,8 +214,8 @@ describe('a pool of endpoints', () => {
     const other = send(promptOf(0, 21));
     expect(other).toMatchObject({ why: 'sooner' });
     expect(other.name).not.toBe('a');
-    other.attempt.failed(0);
-    stuck.attempt.failed(0);
+    other.attempt.failed();
+    stuck.attempt.failed();
   });
 
   it('asks a slow endpoint again when it has not answered for long, and not before', () => {
@@ -226,7 +226,7 @@ describe('a pool of endpoints', () => {
       new Set(
         Array.from({ length: count }, (_, at) => {
           const { name, attempt } = send(promptOf(first + at * 100, 16), ['b', 'a']);
-          attempt.failed(0);
+          attempt.failed();
           return name;
         }),
       );
@@ -298,7 +298,7 @@ describe('a pool of endpoints', () => {
       report('a', { running: 8, waiting: 0 });
       const stays = send(promptOf(0, 21));
       expect(stays).toMatchObject({ name: 'a', why: 'holder' });
-      stays.attempt.failed(0);
+      stays.attempt.failed();
       report('a', { running: 8, waiting: 8 });
       expect(send(promptOf(0, 21))).toMatchObject({ why: 'sooner' });
     });
@@ -307,7 +307,7 @@ describe('a pool of endpoints', () => {
       const { send, report, wait } = known();
       const leaves = (): boolean => {
         const { name, attempt } = send(promptOf(0, 21));
-        attempt.failed(0);
+        attempt.failed();
         return name !== 'a';
       };
       report('a', { running: 8, waiting: 8 });
@@ -334,8 +334,8 @@ describe('a pool of endpoints', () => {
       const after = outlook();
       report('a', { running: 2, waiting: 0 });
       expect(outlook()).toBe(after);
-      attempt.failed(now());
-      whole.failed(now());
+      attempt.failed();
+      whole.failed();
       const idle = outlook() ?? Infinity;
       report('a', { running: 0, waiting: 2 });
       expect(outlook()).toBeGreaterThan(idle);

@@ -40,7 +40,7 @@ describe('the pools of two replicas', () => {
     );
     share(50);
     expect(pick(two, 60, promptOf(0, 20)).name).toBe('c');
-    for (const attempt of attempts) attempt.failed(70);
+    for (const attempt of attempts) attempt.failed();
     two.of('pool').begin(80, { name: 'c', prompt: promptOf(5000, 200), stream: true });
     expect(one.hasReport(80)).toBe(true);
     share(80);
