@@ -136,7 +136,6 @@ export function changedFields<Fields extends AccountFields>(
   }));
 }
 
-/** The fields that are set. */
 export function setFields<Fields extends AccountFields>(fields: Fields, values: object): Partial<Fields> {
   const set = Object.entries(fields).filter(([key]) => Reflect.get(values, key) !== undefined);
   // oxlint-disable-next-line typescript/consistent-type-assertions -- entries of the table itself

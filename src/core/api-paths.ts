@@ -13,7 +13,6 @@ export const answerPaths: Readonly<Record<Surface, string>> = {
 /** Further paths of a surface. Cohere's newer clients write `/v2` themselves. */
 const otherAnswerPaths: Readonly<Partial<Record<Surface, string>>> = { rerank: '/v2/rerank' };
 
-/** All paths of a surface. */
 export const pathsOf = (surface: Surface): readonly string[] =>
   [answerPaths[surface], otherAnswerPaths[surface]].filter((path) => path !== undefined);
 

@@ -170,9 +170,7 @@ export interface Model {
   readonly added: number;
   /** Absent: chat. Read it with `kindOfModel`. */
   readonly kind?: ModelKind | undefined;
-  /** Set for embedding models. */
   readonly embedding?: EmbeddingFacts | undefined;
-  /** Set for rerank models. */
   readonly rerank?: RerankFacts | undefined;
   /** Tokens of prompt and output together; of one input for embedding models, of the query and one document for rerank models. */
   readonly contextLength: number;

@@ -15,7 +15,6 @@ export type ChatSurface = (typeof chatSurfaces)[number];
 export const surfaces = [...chatSurfaces, 'embeddings', 'rerank'] as const;
 export type Surface = (typeof surfaces)[number];
 
-/** A header in which a key may come. */
 export type KeyHeader = 'authorization' | 'x-api-key';
 
 /** The fields that every piece of one answer has. */

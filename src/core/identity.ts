@@ -69,7 +69,6 @@ export interface IdentityAccount {
   readonly subject: string | undefined;
 }
 
-/** The caller that a token names. */
 export interface TokenCaller {
   /** By which its account is found, in place of the hash of a key. */
   readonly hash: string;
@@ -79,7 +78,6 @@ export interface TokenCaller {
 
 /** Tokens in place of keys. */
 export interface Tokens {
-  /** Whether a text can be a token. */
   readonly looksLikeToken: (text: string) => boolean;
   /**
    * The caller of a token; undefined: it lets nobody in. At once for a token that was seen before. Rejects with a `Failure` if it

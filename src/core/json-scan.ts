@@ -1,4 +1,3 @@
-/** The limits of a JSON text. */
 export interface JsonLimits {
   readonly maxDepth: number;
   /** Most objects, lists and members, counted together. */

@@ -30,7 +30,6 @@ export const listBounds = {
   maxThresholds: 10,
   /** Patterns of the models of a key: few enough to compare one by one for each request. */
   maxKeyModels: 100,
-  /** Tags of a request. */
   maxRequestTags: 4,
   /**
    * Tag names of a workspace, and values of one name, that requests can add. They bound the rollups. Replicas that add

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** The schema of a moment in an answer. */
 export const momentSchema = z.iso
   .datetime()
   .meta({ description: 'ISO 8601, in UTC.', example: '2026-07-01T12:00:00.000Z' });

@@ -242,7 +242,6 @@ export type Sampling = {
   readonly [Name in ParameterName]?: ReadonlyValue<z.output<(typeof parameters)[Name]['schema']>>;
 };
 
-/** The parameters that an engine takes. */
 export const parametersOf = (engine: EngineName): readonly ParameterName[] =>
   parameterNames.filter((name) => parameters[name].engines[engine] !== false);
 

@@ -39,7 +39,6 @@ const ofPrograms = {
   maxCalls: 100,
 } as const satisfies PortBounds;
 
-/** The bounds of each port. */
 export const portBounds = {
   /** Probes, Prometheus, the portal, and autoscalers. */
   ops: ofPrograms,

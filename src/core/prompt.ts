@@ -197,7 +197,6 @@ export function promptCounting(
 
 /** A request that has been read and checked. Large messages may be held in a worker. */
 export interface PreparedRequest {
-  /** The request without its messages. */
   readonly request: Omit<Request, 'messages'>;
   readonly shape: PromptShape;
   /** Writes the body for an engine. */

@@ -179,7 +179,6 @@ interface FieldOf<Kind extends FieldSpec['kind'], Stored, Value> {
   readonly about: string | undefined;
   readonly example: string | undefined;
   readonly isLastInJournal: boolean;
-  /** Whether it is a field of `usage`. */
   readonly isUsage: boolean;
   /** Its name in the request, or in `usage`. */
   readonly key: string;

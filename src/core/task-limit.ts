@@ -3,7 +3,6 @@ export function createTaskLimit(maxRunning: number) {
   const waiting: (() => void)[] = [];
   let running = 0;
   return {
-    /** The number of tasks that wait. */
     waiting: (): number => waiting.length,
     /** Resolves or rejects as the task does. */
     run: async <Result>(task: () => Promise<Result>): Promise<Result> => {

@@ -13,7 +13,6 @@ interface SpanPlace {
   readonly isSampled: boolean;
 }
 
-/** The trace of one request. */
 export interface RequestTrace {
   /** The span of the request itself. If the trace is not sampled, the span that would be its parent. */
   readonly place: SpanPlace;

@@ -136,7 +136,6 @@ export type SearchFinding =
   /** `detail` is safe to log: never the query, nor anything that was found. */
   | { readonly kind: 'error'; readonly code: SearchError; readonly detail: string };
 
-/** A service that searches the web. */
 export interface SearchProvider {
   readonly name: string;
   /** Never rejects. Hits are only of allowed sites. Ends early, with an error, when the signal aborts. */

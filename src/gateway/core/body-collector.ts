@@ -59,7 +59,6 @@ export function createBodyCollector(declaredBytes = Infinity) {
   }
 
   return {
-    /** Bytes received. */
     bytes: (): number => received,
     /** Memory that the body will take when it has so many bytes. */
     memoryFor,

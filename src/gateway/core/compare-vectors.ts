@@ -11,7 +11,6 @@ export interface VectorBounds {
   readonly minSimilarity: number;
 }
 
-/** The comparison for one text. */
 export interface TextComparison {
   readonly cosine: number;
   /** Euclidean length of the vector, and of the reference's. */

@@ -14,7 +14,6 @@ const efforts = {
 /** The levels of reasoning in the public wire formats. */
 export const reasoningLevel = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 
-/** Returns the reasoning that a level asks for. */
 export function askOfLevel(level: z.infer<typeof reasoningLevel>): ReasoningAsk {
   return level === 'none' ? { enabled: false } : { enabled: true, effort: efforts[level] };
 }

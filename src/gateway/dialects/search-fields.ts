@@ -11,7 +11,6 @@ export const sites = listOf(
 
 const place = z.string().max(255);
 
-/** Where the user is. */
 export const userLocation = z.object({
   type: z.literal('approximate').nullish(),
   city: place.nullish(),

@@ -14,7 +14,6 @@ interface DecodedSink {
   readonly drained: () => void;
 }
 
-/** Decodes the body of an answer. */
 export type BodyDecoder = ReturnType<typeof decodeAnswer>;
 
 export function decodeAnswer(coding: ContentCoding, sink: DecodedSink) {

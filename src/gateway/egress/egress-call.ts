@@ -41,7 +41,6 @@ function reasonOf({ code }: Error & { readonly code?: unknown }): string {
 
 type ResponseHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
-/** The first value of a header. */
 function first(headers: ResponseHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : value?.[0];

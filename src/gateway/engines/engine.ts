@@ -48,7 +48,6 @@ export interface RerankRow {
 export interface Engine {
   /** The parameters that the engine accepts, and their names, are in `core/parameters.ts`. */
   readonly capabilities: Omit<Capabilities, 'parameters'>;
-  /** Set for engines that serve no chat. */
   readonly servesChat?: false;
   /** Absent: the engine makes no embeddings. */
   readonly embeddings?: EmbeddingsRow | undefined;
@@ -68,7 +67,6 @@ export interface Engine {
   readonly loadGauges?: LoadGauges;
   /** The engine loads a model when a request names it, and is silent meanwhile. */
   readonly loadsOnDemand?: true;
-  /** Whether `strict` on a tool is understood. */
   readonly strictTools: boolean;
   readonly writeReasoning: (setting: ReasoningSetting) => Fields;
   readonly writeResponseFormat: (format: StructuredResponseFormat) => Fields;

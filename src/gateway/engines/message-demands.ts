@@ -50,6 +50,5 @@ const models: readonly (readonly [name: RegExp, demands: MessageDemands])[] = [
   [/(?:^|[^a-z])(?:deepseek[-_.]?v[4-9]|mimo)/i, { traceField: 'reasoning_content' }],
 ];
 
-/** The demands of a model, by its names. */
 export const demandsOfModel = (names: readonly string[]): MessageDemands | undefined =>
   models.find(([pattern]) => names.some((name) => pattern.test(name)))?.[1];

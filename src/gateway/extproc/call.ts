@@ -18,7 +18,6 @@ export interface Call {
   readonly fail: () => void;
 }
 
-/** The handler that answers a call. */
 export interface CallHandler<Message> {
   /** May throw, which ends the call with an error. */
   readonly message: (message: Message) => void;

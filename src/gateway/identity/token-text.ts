@@ -8,7 +8,6 @@ const maxTokenLength = 8 * 1024;
 /** Three parts in base64url (RFC 7515, section 7.1). A key of Weir has no dots. */
 const form = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** Whether a text can be a signed token. */
 export const looksLikeToken = (text: string): boolean => text.length <= maxTokenLength && form.test(text);
 
 /** The claims of a token, which are not verified yet. Undefined: it has none that can be read. */

@@ -46,7 +46,6 @@ const maxListAgeMs = 500;
 const maxOldListMs = 1_000;
 /** How long a token waits for a younger list, while there is an older one. */
 const maxListWaitMs = 1_000;
-/** How long a review of a token counts. */
 const maxReviewAgeMs = 10_000;
 /** While the API server is away, an earlier review counts for so long. */
 const maxReviewAwayMs = 10 * 60_000;

@@ -93,7 +93,6 @@ export function readBody(bytes: Uint8Array, { surface, imageHosts = 'any', secre
   return { request, shape: shapeOf(request, contents, grown(request, size)), contents };
 }
 
-/** Measures the prompt of a request. */
 function shapeOf(request: Request, contents: BlockContents, size: Size): PromptShape {
   const { modelName, messages, tools } = request;
   let images = 0;
@@ -153,7 +152,6 @@ export function promptOf(
   return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
 }
 
-/** Keys the blocks of a prompt. */
 export const blocksOf =
   (contents: BlockContents) =>
   (key: BlockKey): PromptBlocks =>

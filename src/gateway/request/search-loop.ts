@@ -25,7 +25,6 @@ import { maxRounds, maxSearches, nextStep, type ParsedQuery } from '../web-searc
 import { type CallsUnderWay, createCallsUnderWay } from './calls-under-way.ts';
 import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 
-/** The web search of a deployment. */
 export interface WebSearch {
   readonly seal: SearchSeal;
   /** Absent: no search is made, and results of earlier searches can still be sent back. */

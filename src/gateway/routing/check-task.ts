@@ -94,7 +94,6 @@ export function inputTooLong(
 
 const unitOf = ({ kind }: Task): string => (kind === 'rerank' ? 'the query and one document' : 'each');
 
-/** The field of a message of a task. */
 function fieldAt(task: Task, at: number | undefined): string {
   if (task.kind === 'rerank') {
     if (at === undefined) return 'documents';

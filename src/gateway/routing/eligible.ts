@@ -156,7 +156,6 @@ export interface Need {
   readonly feature: Feature;
   /** Code of the refusal if no route can meet the need. */
   readonly code: FailureCode;
-  /** The message of the refusal. */
   readonly message: string;
   readonly met: (capabilities: Capabilities) => boolean;
 }

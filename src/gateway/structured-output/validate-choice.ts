@@ -26,7 +26,6 @@ interface CollectedChoice {
   readonly isDropped: boolean;
 }
 
-/** The result of one check of one capability. */
 export interface ChoiceCheck {
   readonly capability: StructuralCapability;
   readonly result: StructureResult;

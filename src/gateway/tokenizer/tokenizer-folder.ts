@@ -4,7 +4,6 @@ import { fieldPath } from '../../core/failure.ts';
 import type { TokenizerProblem } from '../../core/prompt.ts';
 import { readBoundedFile, RefusedFile } from '../../process/bounded-file.ts';
 
-/** The contents of a tokenizer folder. */
 export interface TokenizerFolder {
   readonly tokenizer: TokenizerFile;
   readonly config: TokenizerConfigFile;

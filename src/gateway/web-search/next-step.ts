@@ -62,7 +62,6 @@ export function nextStep(output: RoundOutput, left: Allowance): NextStep {
 /** Longest query, characters: the limit of providers. A longer one is a pasted text. */
 const maxQuery = 400;
 
-/** Limits of the arguments of a search call. */
 const queryLimits = { maxDepth: 32, maxValues: 1_000 };
 
 /** The query of a search call. `input` is its arguments as JSON text, `{}` when they are not an object. */

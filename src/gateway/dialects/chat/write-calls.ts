@@ -5,7 +5,6 @@ import { customInputOf } from '../custom-tools.ts';
 type ToolStart = Extract<AnswerEvent, { readonly type: 'tool-start' }>;
 type ToolDelta = Extract<AnswerEvent, { readonly type: 'tool-delta' }>;
 
-/** A complete tool call. */
 interface CompleteCall {
   readonly id: string;
   readonly name: string;

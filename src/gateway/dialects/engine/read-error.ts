@@ -172,7 +172,6 @@ const statuses: ReadonlyMap<number, EngineError> = new Map([
   [529, 'overloaded'],
 ]);
 
-/** What an error says. */
 interface ErrorWords {
   message: string;
   /** The same as the engine has written it. */

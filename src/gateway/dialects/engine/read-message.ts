@@ -54,7 +54,6 @@ interface Said {
   readonly reasoning: string[];
   text: string;
   refusal: string;
-  /** The kind of the latest piece. */
   latest: Kind | undefined;
 }
 

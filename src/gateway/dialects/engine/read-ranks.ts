@@ -5,11 +5,9 @@ import { createStringCutter } from './cut-strings.ts';
 import { errorInside } from './read-answer.ts';
 import { countOf } from './read-field.ts';
 
-/** A call that ranks documents. */
 interface AskedRanks {
   /** Place of the first document of the call among those of the request. */
   readonly first: number;
-  /** Number of documents of the call. */
   readonly documents: number;
   readonly scale: ScoreScale;
   /** Tokens that the engine reports in a header. Undefined: it reports them in the body, or not at all. */

@@ -7,7 +7,6 @@ import type { CallIds, MessageDemands } from '../../engines/message-demands.ts';
 import { contentText, textPart } from '../content.ts';
 import { stateOwner } from './opaque-fields.ts';
 
-/** How messages are written for an engine. */
 export interface MessageWriting {
   readonly engine: Pick<Engine, 'reasoningField'>;
   readonly target: Pick<RequestTarget, 'engine' | 'upstreamModel' | 'reasoning'>;

@@ -3,7 +3,6 @@ import type { SearchResult } from '../../../core/web-search.ts';
 import { customInputOf } from '../custom-tools.ts';
 import { writeAction } from './search-items.ts';
 
-/** A part of a message. */
 export type OutputPart =
   | {
       readonly type: 'output_text';

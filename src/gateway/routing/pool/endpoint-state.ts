@@ -15,7 +15,6 @@ export interface CommonKnowledge {
   readonly fastest: () => Prefill | undefined;
 }
 
-/** What is known of one endpoint. */
 export interface EndpointState extends CommonKnowledge {
   readonly held: HeldBlocks;
   prefill: Prefill;
