@@ -29,9 +29,6 @@ export function uploadLimits(memoryLimitBytes: number): UploadLimits {
   return { totalBytes, workspaceBytes: Math.floor(totalBytes / 2), addressBytes: Math.floor(totalBytes / 2) };
 }
 
-/** The memory of one body. */
-export type BodyCharge = ReturnType<ReturnType<typeof createBodyCharges>['open']>;
-
 /** The memory of all bodies in flight. */
 export function createBodyCharges(limits: UploadLimits) {
   const byWorkspace = new Map<string, number>();
