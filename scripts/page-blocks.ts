@@ -4,7 +4,7 @@ import { noticeFinalizer } from '../src/control/catalog/notice.ts';
 import { accountsFinalizer } from '../src/control/reconcilers/account-controller.ts';
 import { accountKinds } from '../src/books/core/declared-account.ts';
 import { operatorRefusals } from '../src/books/core/operator-refusals.ts';
-import { actors, type CauseRow, causes, endedByRepair } from '../src/core/cause.ts';
+import { actors, causeReason, causes, endedByRepair } from '../src/core/cause.ts';
 import { dependencyCauses } from '../src/core/dependency-cause.ts';
 import { portBounds } from '../src/core/port-bounds.ts';
 import { type RequestField, requestFields } from '../src/books/core/request-fields.ts';
@@ -58,9 +58,9 @@ function kindsTable(): string {
 function causesTable(): string {
   return markdownTable(
     ['cause', 'reason of the condition', 'the engine', 'what to do', 'who', 'retry'],
-    Object.entries<CauseRow>(causes).map(([name, { reason, says, action, who }]) => [
+    Object.entries(causes).map(([name, { says, action, who }]) => [
       code(name),
-      code(reason),
+      code(causeReason(name)),
       says,
       action,
       actors[who],

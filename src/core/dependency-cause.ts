@@ -20,17 +20,10 @@ export const dependencies = {
 
 export type Dependency = keyof typeof dependencies;
 
-interface DependencyRow extends Pick<CauseRow, 'words'> {
-  /** What the program does, after its name: `valkey refuses the credential`. */
-  readonly says: string;
-  /** What the operator can do. SETTING stands for the setting that names the program. */
-  readonly action: string;
-}
+/** As that of an engine. In `action`, SETTING stands for the setting that names the program. */
+type DependencyRow = Pick<CauseRow, 'says' | 'words' | 'action'>;
 
-function asEngine(cause: Cause, action: string): DependencyRow {
-  const { says, words = says }: CauseRow = causes[cause];
-  return { says, words, action };
-}
+const asEngine = (cause: Cause, action: string): DependencyRow => ({ ...causes[cause], action });
 /** `words`: if `says` has more than six. */
 const row = (says: string, action: string, words = says): DependencyRow => ({ says, words, action });
 
@@ -242,10 +235,7 @@ export function dependencyFailure(error: unknown, cause = dependencyCauseOf(erro
 }
 
 /** The state of a dependency in at most six words, to follow its name: `refuses its key`. */
-export function dependencyWords(cause: DependencyCause): string {
-  const { words, says } = dependencyCauses[cause];
-  return words ?? says;
-}
+export const dependencyWords = (cause: DependencyCause): string => dependencyCauses[cause].words;
 
 /** What a program does, as the beginning of a sentence, with its own words: `Refuses the credential (WRONGPASS …)`. */
 export function dependencySays({ cause, reason }: DependencyFailure): string {

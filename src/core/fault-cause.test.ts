@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Cause, type CauseRow, causeNamed, causes, causeText, endedByRepair } from './cause.ts';
+import { type Cause, type CauseRow, causeNamed, causeReason, causes, causeText, endedByRepair } from './cause.ts';
 import { type Fault, faultKinds } from './event.ts';
 import { causeOf } from './fault-cause.ts';
 
@@ -37,7 +37,7 @@ describe('the cause of a fault', () => {
   });
 
   it('has a reason of its own, in one word that Kubernetes takes', () => {
-    const reasons = Object.values(causes).map(({ reason }) => reason);
+    const reasons = Object.keys(causes).map(causeReason);
     expect(new Set(reasons).size).toBe(reasons.length);
     for (const reason of reasons) expect(reason).toMatch(/^[A-Z][A-Za-z]+$/);
   });

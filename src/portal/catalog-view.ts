@@ -1,4 +1,4 @@
-import { type CauseRow, causes } from '../core/cause.ts';
+import { causeReason, causes } from '../core/cause.ts';
 import type { LiveBackend, LiveCatalog, LiveModel } from '../control/core/live-catalog.ts';
 import type * as api from './api/catalog.ts';
 import type { Answers, ServiceAnswer } from './services.ts';
@@ -62,9 +62,7 @@ export function forMembers(model: api.ModelObject): api.ModelObject {
   return { ...model, conditions: [], routes: null, reason: reasons[model.state] };
 }
 
-const wordsOfReason = new Map(
-  Object.values<CauseRow>(causes).map(({ reason, words, says }) => [reason, words ?? says]),
-);
+const wordsOfReason = new Map(Object.entries(causes).map(([name, { words }]) => [causeReason(name), words]));
 
 function causeOf({ conditions }: LiveBackend): string | null {
   const healthy = conditions.find(({ type, status }) => type === 'Healthy' && status === 'False');

@@ -1,4 +1,4 @@
-import { causes, causeText, saidText } from '../../core/cause.ts';
+import { causeReason, causeText, saidText } from '../../core/cause.ts';
 import type { Backend, KubeObject, Route, Snapshot } from '../../core/catalog.ts';
 import {
   clusterMark,
@@ -260,7 +260,7 @@ function troubleAt(replica: ObservedCatalog, backend: Backend, routes: readonly 
 function requestTrouble(failing: FailingBackend | undefined, what: string): Trouble {
   if (failing?.cause === undefined) return { reason: 'RequestsFail', message: what };
   const { cause, status, said } = failing;
-  return { reason: causes[cause].reason, message: `it ${causeText(cause, status)}: ${what}${saidText(said)}` };
+  return { reason: causeReason(cause), message: `it ${causeText(cause, status)}: ${what}${saidText(said)}` };
 }
 
 /** The trouble of a Backend without an endpoint. The follower of its endpoints gives the reason. */

@@ -1,5 +1,5 @@
 /** The problems of the catalog's objects: mistakes of their authors, and conditions in their status. */
-import { causeNamed, type CauseRow, causes } from '../../core/cause.ts';
+import { causeNamed, causeReason, causes } from '../../core/cause.ts';
 import type { CatalogProblem } from '../../core/catalog.ts';
 import type { Finding } from './kinds.ts';
 import type { ConditionStatus } from '../core/live-catalog.ts';
@@ -138,8 +138,8 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
 
 /** Requests to a Backend fail, for a cause that the condition names: a line for each cause. */
 function requestCauses(): Readonly<Record<string, ConditionRule>> {
-  const rows = Object.entries<CauseRow>(causes).map(([name, { reason, action }]): readonly [string, ConditionRule] => [
-    `Healthy False ${reason}`,
+  const rows = Object.entries(causes).map(([name, { action }]): readonly [string, ConditionRule] => [
+    `Healthy False ${causeReason(name)}`,
     {
       ...{ kind: 'backend-down', cause: causeNamed(name), problem: 'Not healthy' },
       action: `${action}: docs/operate/problems.md#causes`,
