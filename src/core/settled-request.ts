@@ -57,38 +57,12 @@ const packed = { kind: 'text', stored: 'packed' } as const;
 /** A key is the path of the field in `SettledRequest`. The order is that of the public form; a new field goes to the end. */
 const table = {
   /** Our id of the request, unique: settlement is idempotent by it. */
-  requestId: {
-    name: 'request_id',
-    shown: 'id',
-    ...packed,
-    example: 'chatcmpl-AZgx2mY3cQWm0v0l6m2sQw',
-  },
+  requestId: { name: 'request_id', shown: 'id', ...packed, example: 'chatcmpl-AZgx2mY3cQWm0v0l6m2sQw' },
   /** The caller's or Envoy's `x-request-id`, for correlation only. */
-  correlationId: {
-    name: 'correlation_id',
-    ...packed,
-    about: 'The `x-request-id` of the caller.',
-  },
-  workspaceId: {
-    name: 'workspace_id',
-    shown: 'workspace',
-    ...packed,
-    about: 'Name of the workspace.',
-  },
-  keyId: {
-    name: 'key_id',
-    shown: 'key',
-    ...packed,
-    about: 'Id of a key.',
-    example: 'key_2c26b46b68ffc68ff99b',
-  },
-  modelId: {
-    name: 'model_id',
-    shown: 'model',
-    ...packed,
-    about: 'Id of a model.',
-    example: 'qwen/qwen3-8b',
-  },
+  correlationId: { name: 'correlation_id', ...packed, about: 'The `x-request-id` of the caller.' },
+  workspaceId: { name: 'workspace_id', shown: 'workspace', ...packed, about: 'Name of the workspace.' },
+  keyId: { name: 'key_id', shown: 'key', ...packed, about: 'Id of a key.', example: 'key_2c26b46b68ffc68ff99b' },
+  modelId: { name: 'model_id', shown: 'model', ...packed, about: 'Id of a model.', example: 'qwen/qwen3-8b' },
   /** Route that delivered, for operators; absent when none did. */
   routeId: {
     name: 'route_id',
