@@ -116,13 +116,7 @@ function rankedRoute({ candidate, status, score }: Entry, isInTurn: boolean): re
   return [{ routeId, state, chance, success, validity, inFlight, capacity, firstOutputMs: firstOutput?.ms }];
 }
 
-interface Entries {
-  readonly entries: Entry[];
-  /** The candidates that are not among the entries. */
-  readonly leftOut: () => readonly LeftOutRoute[];
-}
-
-function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions): Entries {
+function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions) {
   const all = candidates.map((candidate) => ({
     candidate,
     // Among themselves, standby routes are equals.
@@ -140,7 +134,8 @@ function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions
       ...scored(able.filter(({ candidate }) => !isStandby(candidate.route))),
       ...scored(able.filter(({ candidate }) => isStandby(candidate.route))),
     ],
-    leftOut: () =>
+    /** The candidates that are not among the entries. */
+    leftOut: (): readonly LeftOutRoute[] =>
       able.length === all.length
         ? []
         : all
@@ -220,8 +215,6 @@ export interface Scorable {
 export interface Score {
   /** Weight × success × speed × validity: the value of the route, however full it is. */
   readonly worth: number;
-  /** Slots that are free. */
-  readonly free: number;
   /** The share of all its slots that is free. */
   readonly freeShare: number;
   /** Its chance to be tried first, relative to the others. */
@@ -302,8 +295,7 @@ export function scores(candidates: readonly Scorable[]): readonly Score[] {
     const worth = weight * squared * squared * squared * valid * valid * pace;
     const freeShare = capacity === undefined ? neutral / (neutral + inFlight) : Math.max(0, 1 - inFlight / capacity);
     const slots = capacity ?? neutral;
-    const free = freeShare * slots;
     const steady = weight * slots * 4 ** Math.round(Math.log2(pace) / 2);
-    return { worth, free, freeShare, chance: worth * free, steady };
+    return { worth, freeShare, chance: worth * (freeShare * slots), steady };
   });
 }

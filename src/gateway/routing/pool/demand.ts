@@ -1,26 +1,10 @@
 import { createDecayedMean } from '../../core/decayed-mean.ts';
+import { recent } from './answer-knowledge.ts';
 import type { OwnWork } from './endpoint-knowledge.ts';
 import { assumedPrefill, assumedTokens } from './endpoint-state.ts';
 import type { Prefill } from './prefill.ts';
+import { createRecentSum } from './recent-sum.ts';
 import type { AssumedSpeed } from './speed.ts';
-
-/** What the requests of this replica ask of the endpoints of a pool. */
-export interface PoolDemand {
-  /** Prompt tokens that wait, and those that come within the objective if as many come as lately. */
-  readonly workTokens: number;
-  /** The same of requests that were refused. Their prompts count as usual ones. */
-  readonly refusedTokens: number;
-  /** What one endpoint was learned to compute within the objective, tokens. */
-  readonly endpointTokens: number;
-  /** Attempts that have not ended. */
-  readonly underWay: number;
-  /** Refused requests since the start. */
-  readonly refused: number;
-  /** Time since the last request came, ms; 0 while one is under way. Undefined: none has come. */
-  readonly quietMs: number | undefined;
-  /** Expected time to the first token of a usual prompt at the endpoint that answers soonest, ms. Undefined: none has answered. */
-  readonly firstMs: number | undefined;
-}
 
 export interface DemandOptions {
   /** In which time the first token should come, ms. */
@@ -43,12 +27,11 @@ const minTokens = 1;
  * of the objective counts as left for tokens.
  */
 const minShareLeft = 0.25;
-const usual = { halfLifeMs: 300_000, maxWeight: 200 };
 
 export function createDemand() {
-  const sent = createRecentSum();
-  const refusals = createRecentSum();
-  const usualTokens = createDecayedMean(usual);
+  const sent = createRecentSum({ recentMs, least: minTokens });
+  const refusals = createRecentSum({ recentMs, least: minTokens });
+  const usualTokens = createDecayedMean(recent);
   let refused = 0;
   let lastAt: number | undefined;
   /** The pace that was learned last. It stays when all endpoints are gone. */
@@ -77,38 +60,28 @@ export function createDemand() {
       refused += 1;
       lastAt = now;
     },
-    read: (now: number, { objectiveMs, works, present }: DemandOptions): PoolDemand => {
+    /** What the requests of this replica ask of the endpoints of a pool. */
+    read: (now: number, { objectiveMs, works, present }: DemandOptions) => {
       const leftMs = Math.max(objectiveMs - pace.minMs, objectiveMs * minShareLeft);
       const within = (sum: number): number => (sum * objectiveMs) / recentMs;
       const underWay = works.reduce((all, work) => all + work.underWay, 0);
       const waits = present.flatMap(({ firstMs }) => firstMs ?? []);
       if (underWay > 0) lastAt = now;
       return {
+        /** Prompt tokens that wait, and those that come within the objective if as many come as lately. */
         workTokens: works.reduce((all, { queuedTokens }) => all + queuedTokens, 0) + within(sent.at(now)),
+        /** The same of requests that were refused. Their prompts count as usual ones. */
         refusedTokens: within(refusals.at(now)),
+        /** What one endpoint was learned to compute within the objective, tokens. */
         endpointTokens: leftMs / pace.eachMs,
         underWay,
+        /** Since the start. */
         refused,
+        /** Time since the last request came, ms; 0 while one is under way. Undefined: none has come. */
         quietMs: lastAt === undefined ? undefined : now - lastAt,
+        /** Expected time to the first token of a usual prompt at the endpoint that answers soonest, ms. Undefined: none has answered. */
         firstMs: waits.length === 0 ? undefined : Math.min(...waits),
       };
-    },
-  };
-}
-
-/** A sum in which a value counts for less, the older it is: the values of the last `recentMs`, about. */
-function createRecentSum() {
-  let sum = 0;
-  let asOf = 0;
-  const at = (now: number): number => {
-    sum *= Math.exp((asOf - now) / recentMs);
-    asOf = now;
-    return sum < minTokens ? 0 : sum;
-  };
-  return {
-    at,
-    add: (now: number, value: number): void => {
-      sum = at(now) + value;
     },
   };
 }

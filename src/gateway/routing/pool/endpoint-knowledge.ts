@@ -33,14 +33,7 @@ export interface OutlookOptions {
 }
 
 /** The work of this replica's own attempts on an endpoint. */
-export interface OwnWork {
-  /** Prompt tokens that wait behind the oldest prompt that is not computed. No other endpoint could do that one sooner. */
-  readonly queuedTokens: number;
-  /** Attempts that have not ended. */
-  readonly underWay: number;
-  /** Expected time to the first token of a usual prompt, also with the work of others, ms. Undefined: none has been measured. */
-  readonly firstMs: number | undefined;
-}
+export type OwnWork = ReturnType<EndpointKnowledge['work']>;
 
 export function createEndpointKnowledge(common: CommonKnowledge) {
   const state = createEndpointState(common);
@@ -97,12 +90,14 @@ export function createEndpointKnowledge(common: CommonKnowledge) {
       return delayMs(state, ownTokens);
     },
     /** What this replica's own attempts ask of the endpoint now. */
-    work: (now: number): OwnWork => {
+    work: (now: number) => {
       settleUnseen(state, now);
       const [first] = state.uncomputed;
       return {
+        /** Prompt tokens that wait behind the oldest prompt that is not computed. No other endpoint could do that one sooner. */
         queuedTokens: waitedTokens(state, own.aheadTokens - (first?.tokens ?? 0)),
         underWay: own.underWay,
+        /** Expected time to the first token of a usual prompt, also with the work of others, ms. Undefined: none has been measured. */
         firstMs: state.isMeasured ? firstMsOf(state, now, state.usualTokens.mean(now, assumedTokens)) : undefined,
       };
     },

@@ -2,10 +2,10 @@ import { type AnswerKnowledge, createAnswerKnowledge } from './answer-knowledge.
 import { createDemand, type Demand } from './demand.ts';
 import { createEndpointKnowledge, type EndpointKnowledge } from './endpoint-knowledge.ts';
 import { assumedTokens } from './endpoint-state.ts';
-import type { Outlook } from './pick.ts';
 import type { PoolAttempt } from './pool-attempt.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
 import { createEvidence, type Evidence, type Prefill } from './prefill.ts';
+import { createRecentSum, type RecentSum } from './recent-sum.ts';
 import { fastestOf } from './speed.ts';
 
 /** What is known of the endpoints of a backend together. */
@@ -16,9 +16,8 @@ export interface PoolState {
   readonly answers: AnswerKnowledge;
   readonly evidence: Evidence;
   readonly demand: Demand;
-  /** Time of work on prompts of all endpoints, at the moment `asOf`. Work counts for less, the longer ago it began. */
-  workMs: number;
-  asOf: number;
+  /** Time of work on prompts of all endpoints, ms. */
+  readonly work: RecentSum;
   attempts: number;
   /** When the last attempt of this replica began. */
   begunAt: number;
@@ -67,21 +66,7 @@ export interface BegunInPool {
   readonly isProbe?: boolean | undefined;
 }
 
-export interface PoolSurvey {
-  readonly endpoints: readonly SurveyedEndpoint[];
-  /** How many endpoints work on prompts, on average. */
-  readonly busy: number;
-  /** See `AnswerKnowledge`. */
-  readonly slowerEachMs: number;
-}
-
-export interface SurveyedEndpoint {
-  /** See `PoolCandidate`. */
-  readonly success: number;
-  readonly outlook: Outlook;
-  /** How old the knowledge is that makes the endpoint slow, ms. */
-  readonly ageMs: number;
-}
+export type PoolSurvey = ReturnType<typeof survey>;
 
 /** How far back the share of busy time looks, ms. */
 const busyMs = 30_000;
@@ -98,8 +83,7 @@ export const createPoolState = (listener: PoolListener | undefined): PoolState =
   answers: createAnswerKnowledge(),
   evidence: createEvidence(),
   demand: createDemand(),
-  workMs: 0,
-  asOf: 0,
+  work: createRecentSum({ recentMs: busyMs, least: 0 }),
   attempts: 0,
   begunAt: -Infinity,
   fastest: undefined,
@@ -138,21 +122,20 @@ export function began(state: PoolState, endpoint: PooledEndpoint): void {
   endpoint.lastAt = state.attempts;
 }
 
-export function survey(state: PoolState, now: number, { prompt, among, owner }: SurveyOptions): PoolSurvey {
-  settle(state, now);
+/** What each of some endpoints would mean for a prompt. */
+export function survey(state: PoolState, now: number, { prompt, among, owner }: SurveyOptions) {
   const slowerEachMs = state.answers.slowerEachMs(now);
   const endpoints = among.map(({ name, success }) => {
     const { knowledge, shownAt } = endpointOf(state, name);
     const outlook = knowledge.outlook(now, prompt, { isOwner: name === owner, slowerEachMs });
     const isAging = shownAt !== undefined && !knowledge.hasOthersWaiting(now);
-    return { success, outlook, ageMs: isAging ? now - shownAt : 0 };
+    /** How old the knowledge is that makes the endpoint slow. */
+    const ageMs = isAging ? now - shownAt : 0;
+    return { success, outlook, ageMs };
   });
-  return { endpoints, busy: state.workMs / busyMs, slowerEachMs };
-}
-
-export function settle(state: PoolState, now: number): void {
-  state.workMs *= Math.exp((state.asOf - now) / busyMs);
-  state.asOf = now;
+  /** How many endpoints work on prompts, on average. */
+  const busy = state.work.at(now) / busyMs;
+  return { endpoints, busy, slowerEachMs };
 }
 
 /** Of the measured endpoints. `names`: of these alone. */
@@ -165,12 +148,11 @@ export function findFastest(state: PoolState): void {
 
 /** An attempt of this replica begins. */
 export function begin(state: PoolState, now: number, { name, prompt, stream, isProbe }: BegunInPool): PoolAttempt {
-  settle(state, now);
   const { listener } = state;
   const endpoint = endpointOf(state, name);
   const attempt = endpoint.knowledge.begin(now, prompt, { stream });
   if (isProbe === true) endpoint.explored = { wasFailing: true };
-  state.workMs += attempt.workMs;
+  state.work.add(now, attempt.workMs);
   state.demand.sent(now, attempt.tokens);
   began(state, endpoint);
   state.begunAt = now;

@@ -1,4 +1,3 @@
-import type { PoolDemand } from './demand.ts';
 import type { EndpointKnowledge } from './endpoint-knowledge.ts';
 import type { FirstTokenWait } from '../../core/health.ts';
 import type { PoolPrompt } from '../../../core/pool-prompt.ts';
@@ -16,7 +15,6 @@ import {
   type PoolListener,
   type PoolState,
   type PoolSurvey,
-  settle,
   speedsOf,
   survey,
   type SurveyOptions,
@@ -54,7 +52,6 @@ export function createEndpointPool(listener: PoolListener | undefined) {
   const { known, demand } = state;
   const of = (name: string): EndpointKnowledge => endpointOf(state, name).knowledge;
   return {
-    /** What each of these endpoints would mean for a prompt. */
     survey: (now: number, asked: SurveyOptions): PoolSurvey => survey(state, now, asked),
     /** Picks one of these endpoints. Undefined: there is none. */
     pick: (now: number, options: PoolPickOptions): PoolPick | undefined => pickIn(state, now, options),
@@ -77,9 +74,8 @@ export function createEndpointPool(listener: PoolListener | undefined) {
     endpoint: of,
     /** Another replica has sent a prompt to an endpoint. */
     sentByOther: (now: number, { name, prompt }: { readonly name: string; readonly prompt: PoolPrompt }): void => {
-      settle(state, now);
       const endpoint = endpointOf(state, name);
-      state.workMs += endpoint.knowledge.sentByOther(prompt);
+      state.work.add(now, endpoint.knowledge.sentByOther(prompt));
       began(state, endpoint);
     },
     /** Whether an attempt has begun lately. */
@@ -89,7 +85,7 @@ export function createEndpointPool(listener: PoolListener | undefined) {
     demand: (
       now: number,
       { objectiveMs, names }: { readonly objectiveMs: number; readonly names: readonly string[] },
-    ): PoolDemand => {
+    ) => {
       const present = new Set(names);
       const works = [...known].map(([name, { knowledge }]) => ({ name, work: knowledge.work(now) }));
       demand.learn(speedsOf(state, present));
