@@ -43,6 +43,11 @@ const violations: readonly Planted[] = [
         'src/portal/store-port.ts',
         "import { changes } from '../books/store/account-operations.ts';\nexport const all = changes;",
       ],
+      [
+        'the port of the reconcilers imports code of the store',
+        'src/control/reconcilers/store-port.ts',
+        "import { changes } from '../../books/store/account-operations.ts';\nexport const all = changes;",
+      ],
     ] as const
   ).map(([name, path, source]) => ({ name, path, source, rule: imports })),
   ...(
@@ -114,6 +119,11 @@ const violations: readonly Planted[] = [
         'the portal imports a type of the store elsewhere',
         'src/portal/c.ts',
         "import type {} from '../books/store/account-operations.ts';",
+      ],
+      [
+        'reconcilers import a type of the store elsewhere',
+        'src/control/reconcilers/d.ts',
+        "import type {} from '../../books/store/account-operations.ts';",
       ],
       ['the portal imports a stage', 'src/portal/b.ts', "import '../gateway/routing/plan.ts';"],
       ['the objects of the admin API import the server', 'src/portal/api/b.ts', "import '../server.ts';"],

@@ -1,8 +1,6 @@
 import type { DeclaredValues } from '../../core/account-field.ts';
-import type { KeyFields, Workspace, WorkspaceFields } from '../../core/account.ts';
-import type { Identity } from '../../core/identity.ts';
-import type { NewIdentity } from './identity.ts';
-import type { Authorship, CreditRecord } from './administration.ts';
+import type { KeyFields, WorkspaceFields } from '../../core/account.ts';
+import type { CreditRecord } from './administration.ts';
 import type { KubeObject } from '../../core/catalog.ts';
 import type { Money } from '../../core/money.ts';
 
@@ -97,47 +95,4 @@ export interface KeyFigures {
 export interface AccountFigures {
   readonly workspaces: ReadonlyMap<string, WorkspaceFigures>;
   readonly keys: ReadonlyMap<string, KeyFigures>;
-}
-
-/** The accounts, as the controller of declared accounts uses them. Every call is one transaction. */
-export interface DeclaredAccounts {
-  readonly declareWorkspace: (
-    object: Declarer,
-    wanted: DeclaredWorkspace,
-    by: Authorship,
-  ) => Promise<{ readonly workspace: Workspace; readonly isNew: boolean }>;
-  readonly leaveWorkspace: (
-    object: Declarer,
-    how: { readonly eraseName: boolean },
-    by: Authorship,
-  ) => Promise<WorkspaceLeaving>;
-  /** Undefined: no such object has a workspace in the ledger yet. */
-  readonly declaredWorkspace: (object: AccountObjectName) => Promise<Workspace | undefined>;
-  readonly prepareKey: (object: Declarer, wanted: DeclaredKey, by: Authorship) => Promise<void>;
-  readonly declareKey: (
-    object: Declarer,
-    wanted: DeclaredKey & { readonly overlapMs: number },
-    by: Authorship,
-  ) => Promise<KeyDeclared>;
-  readonly leaveKeys: (object: Declarer, by: Authorship) => Promise<number>;
-  readonly bookCredit: (
-    object: Declarer,
-    wanted: { readonly workspaceId: string; readonly amount: Money; readonly note: string },
-    by: Authorship,
-  ) => Promise<CreditBooked>;
-  readonly leaveCredit: (object: AccountObjectName) => Promise<CreditRecord | undefined>;
-  readonly declareIdentity: (
-    object: Declarer,
-    wanted: NewIdentity & Pick<Identity, 'status'>,
-    by: Authorship,
-  ) => Promise<{ readonly identity: Identity; readonly isNew: boolean }>;
-  readonly leaveIdentity: (object: Declarer, by: Authorship) => Promise<void>;
-  readonly unlockAbsent: (
-    namespace: string,
-    present: Readonly<Record<AccountKind, readonly string[]>>,
-  ) => Promise<number>;
-  readonly accountFigures: (
-    ids: { readonly workspaceIds: readonly string[]; readonly keyIds: readonly string[] },
-    now: number,
-  ) => Promise<AccountFigures>;
 }

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
-import type { AccountKind, AccountObject, DeclaredAccounts } from '../../books/core/declared-account.ts';
+import type { AccountKind, AccountObject } from '../../books/core/declared-account.ts';
 import { accountsFinalizer, startAccountController } from './account-controller.ts';
+import type { DeclaredAccounts } from './store-port.ts';
 
 const workspace = { id: 'ws_1', name: 'a', status: 'active' };
 
@@ -51,7 +52,7 @@ function begin() {
       find: (kind, { namespace, name }) => objects.get(keyOf(kind, namespace, name)),
       isListed: () => true,
     },
-    accounts: store as unknown as DeclaredAccounts,
+    store: store as unknown as DeclaredAccounts,
     secrets: {
       read: () => expect.unreachable(),
       create: () => expect.unreachable(),

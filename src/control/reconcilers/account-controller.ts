@@ -2,32 +2,24 @@
 import { readStatus } from '../catalog/conditions.ts';
 import type { ObjectEvent } from '../../core/catalog.ts';
 import { type Clock, every } from '../../core/clock.ts';
-import {
-  accountKinds,
-  type AccountKind,
-  type AccountObject,
-  type DeclaredAccounts,
-} from '../../books/core/declared-account.ts';
+import { accountKinds, type AccountKind, type AccountObject } from '../../books/core/declared-account.ts';
 import type { FollowedAccounts } from '../kubernetes/follow-accounts.ts';
-import type { CheckIdentity } from '../../core/identity.ts';
-import type { KeySecrets } from '../core/key-secrets.ts';
 import { createAccountOutcomes, type FaultyAccounts, idOf, type ObjectId, versionOf } from './account-outcomes.ts';
 import { type Reconciliation, statusToWrite } from './account-status.ts';
-import type { KeyTexts, ReconcileParts } from './reconcile-parts.ts';
+import type { ReconcileParts } from './reconcile-parts.ts';
 import { createReconcileQueue } from './reconcile-queue.ts';
 import { reconcileApiKey } from './reconcile-api-key.ts';
 import { reconcileCredit } from './reconcile-credit.ts';
 import { reconcileIdentity } from './reconcile-identity.ts';
 import { reconcileWorkspace } from './reconcile-workspace.ts';
+import type { DeclaredAccounts } from './store-port.ts';
 import { createStatusOverlays, type StatusOverlays } from './status-overlays.ts';
 
 /** The parts of the controller of accounts that do not depend on where the objects are. */
-export interface AccountsParts {
+export interface AccountsParts extends Pick<ReconcileParts, 'keyTexts' | 'checkIdentity'> {
   /** Namespaces whose objects declare accounts, with the gateway's own. */
   readonly namespaces: readonly string[];
   readonly store: DeclaredAccounts;
-  readonly keyTexts: KeyTexts;
-  readonly checkIdentity: CheckIdentity;
   /** While this replica leads, the controller keeps it as it is now. */
   readonly faulty: FaultyAccounts;
 }
@@ -39,18 +31,11 @@ interface AccountWriter {
   readonly event: (object: AccountObject, event: ObjectEvent) => void;
 }
 
-interface AccountControllerOptions {
+interface AccountControllerOptions extends AccountsParts, Pick<ReconcileParts, 'secrets' | 'isLeading'> {
   readonly clock: Clock;
   /** The gateway's own namespace: its Workspaces have their own names in the ledger. */
   readonly namespace: string;
-  readonly namespaces: readonly string[];
   readonly followed: Pick<FollowedAccounts, 'objects' | 'find' | 'isListed'>;
-  readonly accounts: DeclaredAccounts;
-  readonly secrets: KeySecrets;
-  readonly keyTexts: KeyTexts;
-  readonly checkIdentity: CheckIdentity;
-  readonly faulty: AccountsParts['faulty'];
-  readonly isLeading: () => boolean;
   readonly writerOf: (namespace: string) => AccountWriter;
   /** Whether a write was refused because the object is gone, or has another version by now. */
   readonly isGoneOrChanged: (error: unknown) => boolean;
@@ -201,15 +186,9 @@ async function report(
 
 /** What the reconcilers of the three kinds are given. */
 function reconcileParts(options: AccountControllerOptions): ReconcileParts {
-  const { clock, isLeading, accounts, secrets, keyTexts, checkIdentity, followed, writerOf } = options;
+  const { clock, isLeading, store: accounts, secrets, keyTexts, checkIdentity, followed, writerOf } = options;
   return {
-    clock,
-    isLeading,
-    accounts,
-    secrets,
-    keyTexts,
-    checkIdentity,
-    find: followed.find,
+    ...{ clock, isLeading, accounts, secrets, keyTexts, checkIdentity, find: followed.find },
     authorOf: ({ kind, namespace, name, generation, annotations }) => ({
       declarer: { namespace, name, isManaging: annotations['weir.dev/managed'] !== 'false' },
       by: {
@@ -250,6 +229,6 @@ function unlockAbsent(options: AccountControllerOptions, all: readonly AccountOb
       ...{ Workspace: names('Workspace'), ApiKey: names('ApiKey'), Credit: names('Credit') },
       Identity: names('Identity'),
     };
-    void options.accounts.unlockAbsent(namespace, present).catch(options.onError);
+    void options.store.unlockAbsent(namespace, present).catch(options.onError);
   }
 }

@@ -3,14 +3,7 @@ import type { EventSubscription } from '../../core/event-delivery.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { AvoidableLimit } from '../../core/avoidable-limit.ts';
 import { lastClosed } from '../../books/core/statement.ts';
-
-/** The operations of the database. They run in a thread of their own, never in a request's way. */
-export interface AlertStore {
-  readonly keepSubscriptions: (wanted: readonly EventSubscription[], now: number) => Promise<void>;
-  readonly recordReached: (now: number) => Promise<number>;
-  readonly avoidableLimits: (now: number) => Promise<readonly AvoidableLimit[]>;
-  readonly closeMonths: (now: number) => Promise<void>;
-}
+import type { AlertStore } from './store-port.ts';
 
 interface AlertParts {
   readonly store: AlertStore;

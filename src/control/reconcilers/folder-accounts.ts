@@ -65,11 +65,9 @@ export function followFolderAccounts(options: FolderAccountsOptions) {
     take(objects);
     const keyFiles = createKeyFiles(join(data, 'account-keys'));
     const controller = startAccountController({
-      ...{ clock, onError, namespace: folderNamespace, namespaces: accounts.namespaces },
+      ...{ ...accounts, clock, onError, namespace: folderNamespace },
       followed: { objects: objects.objects, find: objects.find, isListed: () => true },
-      accounts: accounts.store,
       secrets: withFolder(keyFiles, () => secrets),
-      ...{ keyTexts: accounts.keyTexts, checkIdentity: accounts.checkIdentity, faulty: accounts.faulty },
       isLeading: () => leading !== undefined,
       writerOf: () => ({
         status: objects.status,

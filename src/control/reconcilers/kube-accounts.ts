@@ -22,7 +22,7 @@ interface KubeAccountsOptions extends AccountsParts {
 }
 
 export function openKubeAccounts(options: KubeAccountsOptions): AccountController {
-  const { client, namespaces, namespace, name, clock, random, log, isLeading } = options;
+  const { client, namespaces, name, clock, random, log } = options;
   const fault =
     (what: string) =>
     (error: unknown): void =>
@@ -47,10 +47,7 @@ export function openKubeAccounts(options: KubeAccountsOptions): AccountControlle
   });
   const writers = new Map(namespaces.map((one) => [one, createObjectWriter(client, one)]));
   const controller = startAccountController({
-    ...{ clock, namespace, namespaces, followed, isLeading },
-    accounts: options.store,
-    secrets: createKeySecrets(client),
-    ...{ keyTexts: options.keyTexts, checkIdentity: options.checkIdentity, faulty: options.faulty },
+    ...{ ...options, followed, secrets: createKeySecrets(client) },
     writerOf: (place) => {
       const write = writers.get(place) ?? createObjectWriter(client, place);
       return { ...write, event: (object: KubeObject<string>, event) => events.get(place)?.report(object, event) };

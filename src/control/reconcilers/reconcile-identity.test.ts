@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
-import type { AccountObject, DeclaredAccounts } from '../../books/core/declared-account.ts';
+import type { AccountObject } from '../../books/core/declared-account.ts';
+import type { DeclaredAccounts } from './store-port.ts';
 import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
 import type { CheckIdentity, Identity } from '../../core/identity.ts';
 import { reconcileIdentity } from './reconcile-identity.ts';

@@ -2,11 +2,12 @@
 import type { Condition } from '../catalog/resources/status.ts';
 import type { Authorship } from '../../books/core/administration.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { AccountObject, DeclaredAccounts, Declarer } from '../../books/core/declared-account.ts';
+import type { AccountObject, Declarer } from '../../books/core/declared-account.ts';
 import type { FollowedAccounts } from '../kubernetes/follow-accounts.ts';
 import type { CheckIdentity } from '../../core/identity.ts';
 import type { KeySecrets } from '../core/key-secrets.ts';
 import { notAccepted, type Reconciled } from './account-status.ts';
+import type { DeclaredAccounts } from './store-port.ts';
 
 /** How the texts of keys are made and read. The controller never logs one. */
 export interface KeyTexts {

@@ -7,20 +7,7 @@ import type {
   WaitingFigures,
 } from '../../core/event-delivery.ts';
 import { messageOf } from '../../core/failure.ts';
-
-/** The operations of the database. They run in a thread of their own, never in a request's way. */
-export interface EventStore {
-  readonly nextMessages: (
-    claim: { readonly subscription: SubscriptionName; readonly holder: string; readonly leaseMs: number },
-    now: number,
-  ) => Promise<readonly EventMessage[]>;
-  readonly endMessages: (end: DeliveryEnd, now: number) => Promise<void>;
-  readonly waitingEvents: (
-    about: { readonly name: SubscriptionName; readonly maxWaiting: number },
-    now: number,
-  ) => Promise<WaitingFigures>;
-  readonly leaveSubscriptions: (holder: string) => Promise<void>;
-}
+import type { EventStore } from './store-port.ts';
 
 interface SenderParts {
   readonly store: EventStore;

@@ -4,7 +4,8 @@ import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { routeOf } from '../../../test/support/route-of.ts';
 import type { Model, Route } from '../../core/catalog.ts';
 import type { VectorReference } from '../../core/vector-reference.ts';
-import { probeEveryMs, type ReferenceStore, watchVectors } from './watch-vectors.ts';
+import type { ReferenceStore } from './store-port.ts';
+import { probeEveryMs, watchVectors } from './watch-vectors.ts';
 
 const hour = probeEveryMs;
 const dimensions = 16;

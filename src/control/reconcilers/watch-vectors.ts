@@ -7,7 +7,7 @@ import { type CancelTimer, type Clock, every, within } from '../../core/clock.ts
 import type { Endpoints } from '../../core/endpoint.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { VectorsFault, VectorsFigure } from '../../core/observed-catalog.ts';
-import type { VectorReference, VectorReferenceHead } from '../../core/vector-reference.ts';
+import type { VectorReference } from '../../core/vector-reference.ts';
 import type { AskVectors, VectorsAnswer } from '../../gateway/core/ask-vectors.ts';
 import { compareVectors, type ProbeVectors, type VectorVerdict } from '../../gateway/core/compare-vectors.ts';
 import { digestOfTexts, probeTexts } from '../../gateway/core/vector-probe.ts';
@@ -23,18 +23,7 @@ import {
   takeEndpoints,
   vectorsFault,
 } from './route-vectors.ts';
-
-/** The references in the database. Each rejects while the database is down. */
-export interface ReferenceStore {
-  readonly readVectorReferences: (
-    known: ReadonlyMap<string, number | undefined>,
-  ) => Promise<readonly (VectorReference | VectorReferenceHead)[]>;
-  readonly keepVectorReference: (
-    reference: Omit<VectorReference, 'isAwaited'>,
-    over: number | undefined,
-  ) => Promise<VectorReference>;
-  readonly retainVectorReferences: (modelIds: readonly string[], now: number) => Promise<void>;
-}
+import type { ReferenceStore } from './store-port.ts';
 
 interface VectorsOptions {
   readonly clock: Clock;

@@ -1,7 +1,8 @@
 import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
 import { type HealthChecks, watchHealthChecks } from '../../control/reconcilers/health-checks.ts';
 import { type Probes, watchBackends } from '../../control/reconcilers/probe-backends.ts';
-import { type ReferenceStore, watchVectors } from '../../control/reconcilers/watch-vectors.ts';
+import type { ReferenceStore } from '../../control/reconcilers/store-port.ts';
+import { watchVectors } from '../../control/reconcilers/watch-vectors.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { createAskVectors } from '../../gateway/request/ask-vectors.ts';
 import { createAnswerLengths } from '../../gateway/metering/expected-output.ts';

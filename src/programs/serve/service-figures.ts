@@ -17,7 +17,8 @@ import type { FileCheck } from '../../books/databases/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/performance/model-performance.ts';
 import { catalogFigures, type ServiceFigures } from '../../telemetry/ops/gauges.ts';
 import { backendHealth, type ServedCatalog } from '../../control/reconcilers/catalog.ts';
-import type { ReferenceStore, VectorsWatch } from '../../control/reconcilers/watch-vectors.ts';
+import type { ReferenceStore } from '../../control/reconcilers/store-port.ts';
+import type { VectorsWatch } from '../../control/reconcilers/watch-vectors.ts';
 import type { ProgramSurroundings } from '../command-line/run-program.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
