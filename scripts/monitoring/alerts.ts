@@ -40,14 +40,14 @@ export const alerts: readonly Alert[] = [
     ...burning(14.4, '5m', '1h'),
     ...{ for: '2m', severity: 'page' },
     summary:
-      '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests: its error budget of a month is gone in two days.',
+      '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests. At this rate, the month’s error budget lasts two days.',
   },
   {
     name: 'WeirErrorBudgetBurnSlow',
     ...burning(6, '30m', '6h'),
     ...{ for: '15m', severity: 'ticket' },
     summary:
-      '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests: its error budget of a month is gone in five days.',
+      '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests. At this rate, the month’s error budget lasts five days.',
   },
   {
     name: 'WeirNoRoute',
@@ -65,14 +65,13 @@ export const alerts: readonly Alert[] = [
     name: 'WeirBackendFailing',
     expr: 'max by (namespace, object) (weir_problem{kind="backend-failing"}) == 1',
     ...{ for: '10m', severity: 'ticket' },
-    summary: '{{ $labels.object }} fails a tenth of its attempts or more; other routes may serve in its place.',
+    summary: 'At least 10 % of the attempts on {{ $labels.object }} fail; other routes may serve instead.',
   },
   {
     name: 'WeirObjectRefused',
     expr: 'max by (namespace) (weir_problems{kind="object-refused"}) > 0',
     ...{ for: '5m', severity: 'ticket' },
-    summary:
-      'The catalog has {{ $value }} mistakes: some Models, Backends or manifests are not served as they are written.',
+    summary: '{{ $value }} objects of the catalog are refused: Models, Backends or manifests.',
   },
   {
     name: 'WeirAway',
@@ -80,26 +79,26 @@ export const alerts: readonly Alert[] = [
     expr: 'up == 0 and on (namespace, job, instance) last_over_time(weir_build_info[1d]) or absent(weir_build_info)',
     ...{ for: '2m', severity: 'page' },
     summary:
-      '{{ with $labels.instance }}The service {{ . }} cannot be scraped any more.{{ else }}No service of Weir is scraped.{{ end }}',
+      '{{ with $labels.instance }}Prometheus cannot scrape the service {{ . }}.{{ else }}Prometheus scrapes no Weir service.{{ end }}',
   },
   {
     name: 'WeirOverloaded',
     expr: 'sum by (namespace) (rate(weir_limit_refusals_total{limit=~"queue|event-loop|memory|open-files|open-requests"}[5m])) > 0 or min by (namespace) (weir_edge_admitted_ratio) < 1',
     ...{ for: '5m', severity: 'page' },
-    summary: 'Weir turns requests away because it is too busy itself.',
+    summary: 'The service is overloaded and refuses requests.',
   },
   {
     name: 'WeirLedgerAway',
     expr: 'max by (namespace) (weir_ledger_database{state="away"}) == 1',
     ...{ for: '1m', severity: 'page' },
-    summary: 'The ledger database does not answer; bills wait in the journal.',
+    summary: 'The database stores no bills; they wait in the journal.',
   },
   {
     name: 'WeirJournalFilling',
     expr: `max by (namespace) (weir_journal_bytes / weir_journal_limit_bytes) > THRESHOLD or min by (namespace) (weir_journal_has_room) == 0`,
     threshold: thresholds.journal.begin,
     ...{ for: '1m', severity: 'page' },
-    summary: 'The journal is {{ $value | humanizePercentage }} full; above 80 % new requests are refused.',
+    summary: 'The journal is {{ $value | humanizePercentage }} full. Above 80 %, Weir refuses new requests.',
   },
   {
     name: 'WeirLedgerSlow',
@@ -107,53 +106,53 @@ export const alerts: readonly Alert[] = [
     threshold: 1,
     ...{ for: '10m', severity: 'ticket' },
     summary:
-      'One commit of the ledger in a hundred takes {{ $value | humanizeDuration }}, and every answer waits for its own.',
+      'One ledger commit in a hundred takes {{ $value | humanizeDuration }}, and answers wait for their commits.',
   },
   {
     name: 'WeirLedgerDamaged',
     expr: 'max by (namespace) (weir_ledger_damaged) == 1',
     ...{ for: '0s', severity: 'page' },
-    summary: 'The database file of the ledger is damaged.',
+    summary: 'The database file weir.db is damaged.',
   },
   {
     name: 'WeirRetentionStuck',
     expr: 'max by (namespace) (increase(weir_ledger_upkeep_failures_total[1h])) > THRESHOLD',
     threshold: 5,
     ...{ for: '0s', severity: 'ticket' },
-    summary: 'Weir does not drop old requests: ledger maintenance fails repeatedly.',
+    summary: 'Ledger maintenance fails repeatedly, so Weir does not delete old requests.',
   },
   {
     name: 'WeirLimitsNotShared',
     expr: 'min by (namespace) (weir_limits_shared) == 0',
     ...{ for: '1m', severity: 'ticket' },
-    summary: 'Valkey does not answer: each replica keeps to its share of the limits.',
+    summary: 'Valkey does not answer, so each replica applies its share of the limits.',
   },
   {
     name: 'WeirCatalogOld',
     expr: 'max by (namespace) (weir_catalog_age_seconds) > THRESHOLD',
     threshold: 300,
     ...{ for: '0s', severity: 'ticket' },
-    summary: 'The catalog was last in step with the API server {{ $value | humanizeDuration }} ago.',
+    summary: 'The catalog watch has been out of sync for {{ $value | humanizeDuration }}.',
   },
   {
     name: 'WeirNoLeader',
     expr: 'max by (namespace) (weir_controller_leader) == 0',
     ...{ for: '2m', severity: 'ticket' },
-    summary: 'No replica writes the status of objects.',
+    summary: 'No replica is the leader, so none writes object status.',
   },
   {
     name: 'WeirEnvoyDoesNotFollow',
     expr: 'max by (namespace) (weir_xds_unanswered_seconds) > THRESHOLD or max by (namespace) (increase(weir_xds_refusals_total[10m])) > 0',
     threshold: 30,
     ...{ for: '1m', severity: 'ticket' },
-    summary: 'Envoy refuses endpoints, or does not acknowledge them.',
+    summary: 'Envoy refuses new endpoints, or does not acknowledge them.',
   },
   {
     name: 'WeirCertificateExpires',
     expr: `min by (namespace) (envoy_server_days_until_first_cert_expiring) < THRESHOLD`,
     threshold: thresholds.certificateDays,
     ...{ for: '1m', severity: 'ticket' },
-    summary: 'A certificate of Envoy expires in {{ $value }} days.',
+    summary: 'A certificate in Envoy expires in {{ $value }} days.',
   },
   {
     name: 'WeirCertificateEnds',
@@ -161,27 +160,27 @@ export const alerts: readonly Alert[] = [
     expr: `min by (namespace) (envoy_server_days_until_first_cert_expiring) < THRESHOLD`,
     threshold: 3,
     ...{ for: '1m', severity: 'page' },
-    summary: 'A certificate of Envoy has {{ $value }} days left; with 0 it expires today, or has expired.',
+    summary: 'A certificate in Envoy expires in {{ $value }} days; 0: it expires today, or has expired.',
   },
   {
     name: 'WeirDiskFilling',
     expr: `min by (namespace, instance) (weir_data_disk_free_bytes / weir_data_disk_size_bytes) < THRESHOLD`,
     threshold: thresholds.diskLeft.begin,
     ...{ for: '5m', severity: 'ticket' },
-    summary: 'The data folder’s disk of {{ $labels.instance }} has {{ $value | humanizePercentage }} left.',
+    summary: '{{ $value | humanizePercentage }} of the data folder’s disk is free on {{ $labels.instance }}.',
   },
   {
     name: 'WeirFilesFilling',
     expr: 'max by (namespace, instance) (weir_open_files_ratio) > THRESHOLD',
     threshold: thresholds.openFiles.begin,
     ...{ for: '1m', severity: 'page' },
-    summary: '{{ $labels.instance }} has {{ $value | humanizePercentage }} of the files open that it may have.',
+    summary: '{{ $labels.instance }} uses {{ $value | humanizePercentage }} of its open files limit.',
   },
   {
     name: 'WeirLogLost',
     expr: 'sum by (namespace, instance) (increase(weir_log_dropped_records_total[10m])) > 0',
     ...{ for: '0s', severity: 'ticket' },
-    summary: '{{ $labels.instance }} lost records of its log because they could not be written.',
+    summary: '{{ $labels.instance }} lost log records, because it could not write them.',
   },
   {
     name: 'WeirEventsLate',
@@ -208,7 +207,7 @@ export const alerts: readonly Alert[] = [
     name: 'WeirEngineCountsWrong',
     expr: 'sum by (namespace, backend) (increase(weir_implausible_usage_total[1h])) > 0',
     ...{ for: '0s', severity: 'ticket' },
-    summary: 'The engine of {{ $labels.backend }} reports token counts that cannot be.',
+    summary: 'The engine of {{ $labels.backend }} reports impossible token counts.',
   },
 ];
 

@@ -18,7 +18,7 @@ export function addBackendGauges(registry: Registry, { endpoints, backendHealth 
   const labelledGauge = labelledGaugesOf(registry);
   labelledGauge(
     'weir_endpoints',
-    'Endpoints of each backend. healthy: they get requests. unhealthy: their health check fails. ejected: requests to them failed.',
+    'Endpoints of each backend. healthy: get requests; unhealthy: fail the health check; ejected: requests to them failed.',
     ['backend', 'state'],
     async () =>
       [...(await endpoints())].flatMap(([backend, counts]) =>
@@ -27,7 +27,7 @@ export function addBackendGauges(registry: Registry, { endpoints, backendHealth 
   );
   labelledGauge(
     'weir_backend_healthy',
-    '1 for the status of each backend’s condition Healthy: True, False, or Unknown while nothing was tried.',
+    '1 for the status of each backend’s condition Healthy: True, False, or Unknown before the first request.',
     ['backend', 'status'],
     async () =>
       [...(await backendHealth())].flatMap(([backend, is]) =>

@@ -8,7 +8,7 @@ export function addDemandMetrics(registry: Registry, read: () => readonly Backen
   // Metrics are rendered in the order of their declarations: the first of these reads the values of all.
   new Gauge({
     name: 'weir_backend_needed_endpoints',
-    help: 'How many endpoints would be busy all the time with the requests of this service to the Backend, the refused ones included. An autoscaler divides the sum over all services by the share of their time for which endpoints may be busy, such as 0.7.',
+    help: 'Endpoints that this service’s requests to the Backend, including refused ones, would keep fully busy. An autoscaler divides the sum over all services by the allowed utilization, such as 0.7.',
     registers,
     labelNames,
     collect() {
@@ -25,25 +25,25 @@ export function addDemandMetrics(registry: Registry, read: () => readonly Backen
   });
   const work = new Gauge({
     name: 'weir_backend_work_tokens',
-    help: 'Prompt tokens that wait at the endpoints, and prompt tokens that will arrive within the first-token objective at the recent rate.',
+    help: 'Prompt tokens that wait at the endpoints, plus those expected within the first-token objective at the recent rate.',
     registers,
     labelNames,
   });
   const capacity = new Gauge({
     name: 'weir_backend_capacity_tokens',
-    help: 'Prompt tokens that the Backend’s endpoints can compute within the first-token objective, as measured.',
+    help: 'Prompt tokens that the Backend’s endpoints can process within the first-token objective, as measured.',
     registers,
     labelNames,
   });
   const wait = new Gauge({
     name: 'weir_backend_first_token_wait_seconds',
-    help: 'Expected time to the first token of a usual prompt at the endpoint that answers soonest; absent until one has answered.',
+    help: 'Expected time to first token for a typical prompt at the fastest endpoint; absent until an endpoint has answered.',
     registers,
     labelNames,
   });
   const refused = new Counter({
     name: 'weir_backend_refused_requests_total',
-    help: 'Requests that were refused because no Backend of their model had room, counted at each of these Backends.',
+    help: 'Requests refused because no Backend of their model had room, counted for each of these Backends.',
     registers,
     labelNames,
   });

@@ -28,22 +28,22 @@ export function addEventMetrics(registry: Registry, figures: EventFigures): void
   );
   counter(
     'weir_events_failed_tries_total',
-    'Tries of this service that the receiver did not accept; the log says why.',
+    'Failed deliveries of this service; the log contains the reason.',
     ({ failedTries }) => failedTries,
   );
   gauge(
     'weir_events_waiting',
-    'Events that are not delivered yet, counted in the database: the same on every service.',
+    'Undelivered events in the database: the same on every service.',
     ({ waiting }) => waiting,
   );
   gauge(
     'weir_events_lag_seconds',
-    'Age of the oldest event that is not delivered yet, in the database: the same on every service.',
+    'Age of the oldest undelivered event in the database: the same on every service.',
     ({ lagMs }) => lagMs / 1000,
   );
   counter(
     'weir_events_dropped_total',
-    'Events that no try will send, in the database: too many waited, a webhook was given up after a day, or the ledger does not keep them any more.',
+    'Dropped events in the database: too many were waiting, a webhook was undelivered for a day, or the ledger has deleted the request.',
     ({ dropped }) => dropped,
   );
 }

@@ -106,11 +106,11 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   ]);
   gauge('weir_requests_in_flight', 'In-flight requests, settlement included.', figures.inFlight);
   gauge('weir_ext_proc_streams', 'Open ext_proc streams.', figures.streams);
-  gauge('weir_uploads_in_flight', 'Request bodies that have not all arrived.', uploads.arriving);
+  gauge('weir_uploads_in_flight', 'Request bodies that are still arriving.', uploads.arriving);
   gauge('weir_upload_memory_bytes', 'Memory charged to request bodies until their requests end.', uploads.bytes);
   gauge(
     'weir_event_loop_delay_seconds',
-    'How long ready work waits for the event loop of the thread that serves requests.',
+    'Delay of the event loop that serves requests.',
     () => load().eventLoopDelayMs / 1000,
   );
   gauge('weir_open_files_ratio', 'Open files of the service, as a share of its limit.', () => load().filesShare);
@@ -118,7 +118,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   gauge('weir_blocked_addresses', 'Networks blocked for failed authentication.', blockedAddresses);
   addTotal(registry, {
     name: 'weir_log_dropped_records_total',
-    help: 'Records of the log that were dropped because they could not be written.',
+    help: 'Log records dropped because they could not be written.',
     total: droppedLogRecords,
   });
   if (figures.sharing !== undefined) addSharingGauges(registry, figures.sharing);
@@ -161,31 +161,31 @@ function addCatalogGauges(
   }: Pick<ServiceFigures, 'catalog' | 'catalogAgeMs' | 'isLeading' | 'discovery'>,
 ): void {
   const gauge = gaugesOf(registry);
-  gauge('weir_catalog_models', 'Models of the catalog that is served.', () => catalog().models.size);
+  gauge('weir_catalog_models', 'Models in the current catalog.', () => catalog().models.size);
   gauge(
     'weir_catalog_served_timestamp_seconds',
-    'When the catalog that is served was taken, seconds since the Unix epoch.',
+    'Time at which Weir loaded the current catalog, seconds since the Unix epoch.',
     () => catalog().servedAt / 1000,
   );
   if (catalogAgeMs !== undefined) {
     gauge(
       'weir_catalog_age_seconds',
-      'Time since the catalog was last the same as in the API server; 0: it is now. NaN: there is no catalog yet.',
+      'Time for which the catalog watch has been out of sync; 0: it is in sync; NaN: no catalog yet.',
       () => (catalogAgeMs() ?? Number.NaN) / 1000,
     );
   }
   if (isLeading !== undefined) {
     gauge('weir_controller_leader', '1: this replica writes the status of objects.', () => Number(isLeading()));
   }
-  gauge('weir_xds_streams', 'Envoys that follow the endpoints of their clusters.', () => discovery().streams);
+  gauge('weir_xds_streams', 'Connected Envoys that receive endpoints.', () => discovery().streams);
   gauge(
     'weir_xds_unanswered_seconds',
-    'How long Envoy has not answered the oldest message about endpoints; 0: it has answered all.',
+    'Age of the oldest endpoint update that Envoy has not acknowledged; 0: none.',
     () => discovery().unansweredMs / 1000,
   );
   addTotal(registry, {
     name: 'weir_xds_refusals_total',
-    help: 'Messages about endpoints that Envoy refused.',
+    help: 'Endpoint updates that Envoy refused.',
     total: () => discovery().refusals,
   });
   const labelledGauge = labelledGaugesOf(registry);
@@ -197,7 +197,7 @@ function addCatalogGauges(
   );
   labelledGauge(
     'weir_route_weight',
-    'Weight of the route. 0: a standby, asked only when nothing else is left.',
+    'Weight of the route. 0: a standby, used only when no other route is left.',
     ['model', 'backend'],
     () => Array.from(catalog().routes, ({ model, backend, weight }) => [{ model, backend }, weight]),
   );
@@ -209,10 +209,10 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
   gauge('weir_limits_shared', '1: limits hold over all replicas. 0: each keeps its share.', () =>
     Number(figures().isShared),
   );
-  gauge('weir_replicas', 'Replicas alive when the shared limits last answered.', () => figures().replicas);
+  gauge('weir_replicas', 'Live replicas, as of the last answer of Valkey.', () => figures().replicas);
   addTotal(registry, {
     name: 'weir_limits_late_total',
-    help: 'Answers of Valkey that came too late, so that this replica decided alone.',
+    help: 'Late answers of Valkey: this replica decided alone.',
     total: () => figures().late,
   });
 }
@@ -224,7 +224,7 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
   );
   labelledGauge(
     'weir_model_availability_ratio',
-    'Share of recent requests that were served; absent until there were enough requests.',
+    'Share of recent requests that were served; absent until there are enough requests.',
     ['model'],
     () =>
       [...statuses()].flatMap(([model, { availability }]) =>
@@ -261,7 +261,7 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ow
   // The first of these three is rendered first, so it reads the values of all.
   new Counter({
     name: 'weir_thread_busy_seconds_total',
-    help: 'Time in which the event loop of each thread did not wait; one that grows by a second a second is full.',
+    help: 'Busy time of each thread’s event loop; a growth of one second a second means that it is saturated.',
     registers,
     labelNames: ['thread'] as const,
     async collect() {
@@ -280,13 +280,13 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ow
   });
   const delay = new Gauge({
     name: 'weir_thread_delay_seconds',
-    help: 'How long ready work waits for the event loop of each thread. For the thread that serves requests it is measured all the time, for other threads at each scrape, up to a second.',
+    help: 'Delay of each thread’s event loop. Measured continuously for the thread that serves requests, and at each scrape, up to a second, for the others.',
     registers,
     labelNames: ['thread'] as const,
   });
   const memoryBytes = new Gauge({
     name: 'weir_thread_memory_bytes',
-    help: 'Memory of each thread: of its heap, and of buffers outside of it.',
+    help: 'Memory of each thread: its heap, and buffers outside the heap.',
     registers,
     labelNames: ['thread', 'kind'] as const,
   });
@@ -307,7 +307,7 @@ function addProblemGauges(registry: Registry, read: ServiceFigures['problems']):
         .slice(0, maxNamed)
         .map(({ object, kind }) => [{ object, kind }, 1]),
   );
-  labelledGauge('weir_problems', 'How many current problems there are of each kind.', ['kind'], () => {
+  labelledGauge('weir_problems', 'Current problems of each kind.', ['kind'], () => {
     const byKind = Map.groupBy(read(), ({ kind }) => kind);
     return problemKinds.map((kind) => [{ kind }, byKind.get(kind)?.length ?? 0]);
   });

@@ -56,14 +56,10 @@ const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 function limitCounters(counter: ReturnType<typeof countersOf>): (end: RequestEnd) => void {
   const refused = counter(
     'weir_limit_refusals_total',
-    'Requests refused by a limit: of their key or workspace, of their address, or of the service itself.',
+    'Requests refused by a limit of the key, the workspace, the address, or the service.',
     'limit',
   );
-  const would = counter(
-    'weir_limit_would_refuse_total',
-    'Requests that a limit would have refused if it were enforced.',
-    'limit',
-  );
+  const would = counter('weir_limit_would_refuse_total', 'Requests that a dry-run limit would have refused.', 'limit');
   // A counter that exists before its first count lets Prometheus see its first step.
   for (const limit of Object.keys(refusingLimits)) refused.inc({ limit }, 0);
   for (const limit of [...dryLimits.ofKey, ...dryLimits.ofWorkspace]) would.inc({ limit }, 0);
@@ -86,22 +82,22 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   const histogram = histogramsOf(registry);
   const added = histogram(
     'weir_added_latency_seconds',
-    'Time that the service adds to a completed request, without the time of engines and the wait for the body. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
+    'Time that the service adds to a completed request, excluding engines and the wait for the body. before: from the request’s head to the first engine call. after: from the engine’s last output to the end of the answer, including settlement.',
     { buckets: addedBuckets, labelNames: ['surface', 'phase'] },
   );
   const countLimits = limitCounters(counter);
   const commits = histogram(
     'weir_ledger_commit_duration_seconds',
-    'Time in which rows became durable together, in the database or, while that is down, in the journal.',
+    'Time of one commit of ledger rows, to the database or, while it is down, to the journal.',
     { buckets: commitBuckets, labelNames: ['into'] },
   );
-  const rows = counter('weir_ledger_rows_total', 'Rows that became durable in the database or in the journal.', 'into');
-  const searches = counter(
-    'weir_web_searches_total',
-    'Searches of the web, by result.',
-    ...(['provider', 'result'] as const),
+  const rows = counter(
+    'weir_ledger_rows_total',
+    'Ledger rows made durable, in the database or in the journal.',
+    'into',
   );
-  const searchSeconds = histogram('weir_web_search_duration_seconds', 'Time a search of the web took.', {
+  const searches = counter('weir_web_searches_total', 'Web searches, by result.', ...(['provider', 'result'] as const));
+  const searchSeconds = histogram('weir_web_search_duration_seconds', 'Duration of a web search.', {
     buckets: searchBuckets,
     labelNames: ['provider'],
   });

@@ -15,14 +15,14 @@ export function createPickerMetrics(options: {
   addProcessMetrics(registry);
   const counter = countersOf(registry);
   const gauge = gaugesOf(registry);
-  const picks = counter('weir_picker_picks_total', 'Requests that got an endpoint, by why it was picked.', 'why');
+  const picks = counter('weir_picker_picks_total', 'Requests that got an endpoint, by reason for the pick.', 'why');
   const refusals = counter(
     'weir_picker_refusals_total',
-    'Requests that were refused, by status: 503 without an endpoint, 429 where the first token would come too late.',
+    'Refused requests, by status. 503: no endpoint; 429: the first token would come too late.',
     'status',
   );
   gauge('weir_picker_endpoints', 'Endpoints that may get requests.', options.endpoints);
-  gauge('weir_picker_open_requests', 'Requests whose answer has not ended.', options.open);
+  gauge('weir_picker_open_requests', 'Requests whose answers have not ended.', options.open);
   return {
     picked: (why: PickReason): void => picks.inc({ why }),
     refused: (status: 429 | 503): void => refusals.inc({ status: String(status) }),

@@ -41,12 +41,12 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
     ['state'],
     () => databaseStates.map(([state, label]) => [{ state: label }, Number(state === figures().database)]),
   );
-  gauge('weir_journal_bytes', 'Size of the rows that wait in the journal.', () => figures().journalBytes);
-  gauge('weir_journal_limit_bytes', 'Size up to which the journal may grow.', () => figures().journalLimitBytes);
+  gauge('weir_journal_bytes', 'Size of the waiting rows in the journal.', () => figures().journalBytes);
+  gauge('weir_journal_limit_bytes', 'Maximum size of the journal.', () => figures().journalLimitBytes);
   gauge('weir_journal_has_room', '0: the journal is nearly full, and new requests get 503.', () =>
     Number(figures().hasRoom),
   );
-  gauge('weir_ledger_waiting_rows', 'Rows on their way to the disk.', () => figures().waitingRows);
+  gauge('weir_ledger_waiting_rows', 'Ledger rows that are not durable yet.', () => figures().waitingRows);
   gauge(
     'weir_ledger_retention_seconds',
     'Retention of single requests; 0: permanent.',
@@ -54,7 +54,7 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
   );
   gauge(
     'weir_ledger_upkeep_done_timestamp_seconds',
-    'When the last upkeep ended, after which no request past its retention was left, seconds since the Unix epoch; 0: not since the start.',
+    'End of the last complete ledger maintenance, seconds since the Unix epoch; 0: none since the start.',
     () => (figures().upkeep.doneAt ?? 0) / 1000,
   );
   addTotal(registry, {
@@ -77,7 +77,7 @@ export function addDiskGauges(
   // Metrics are rendered in the order of their declarations: the first of these two reads the values of both.
   new Gauge({
     name: 'weir_data_disk_size_bytes',
-    help: 'Size of the disk that has the data folder.',
+    help: 'Size of the data folder’s disk.',
     registers,
     async collect() {
       const found = await read();
