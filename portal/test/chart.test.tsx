@@ -51,6 +51,6 @@ test.each(['figures', 'columns', undefined] as const)('waiting has the shape of 
     </Loaded>,
   );
   const placeholder = screen.getByRole('status', { name: 'Loading' });
-  expect(placeholder.className.trim()).toBe(['waiting', shape].join(' ').trim());
+  expect(placeholder.className.trim()).toBe(`waiting ${shape ?? 'card'}`);
   expect(placeholder.children).toHaveLength(5);
 });

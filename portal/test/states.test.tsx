@@ -3,7 +3,7 @@ import { screen } from '@testing-library/react';
 import { useState } from 'react';
 import { describe, expect, test, vi } from 'vitest';
 import { call, type Page } from '../src/data/api.ts';
-import { useList } from '../src/data/load-more.ts';
+import { useList } from '../src/data/calls.ts';
 import { Button } from '../src/parts/button.tsx';
 import { CommittedField } from '../src/parts/committed-field.tsx';
 import { Confirm } from '../src/parts/dialog.tsx';

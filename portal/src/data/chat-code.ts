@@ -56,17 +56,8 @@ JSON`;
 }
 
 function pythonOf(request: Partial<ChatRequest>, { url, key, files = noFiles }: CodeOptions): string {
-  let hasImages = false;
-  const write = writer({
-    words: { true: 'True', false: 'False', null: 'None' },
-    indent: '    ',
-    text: (text) => {
-      const file = files.get(text);
-      hasImages ||= file !== undefined;
-      return file === undefined ? JSON.stringify(text) : `image(${JSON.stringify(file)}, "${typeOf(text)}")`;
-    },
-  });
-  const fields = fieldsOf(request).map(([name, value]) => `    ${name}=${write(value, '    ')},`);
+  const words = { true: 'True', false: 'False', null: 'None' };
+  const { fields, hasImages } = argumentsOf(request, files, { words, indent: '    ', sets: '=', quote: '"' });
   const helper = `
 def image(path, kind):
     with open(path, "rb") as file:
@@ -78,30 +69,21 @@ def image(path, kind):
 ${hasImages ? helper : ''}
 client = OpenAI(base_url="${url}", api_key=${key === undefined ? 'os.environ["WEIR_KEY"]' : JSON.stringify(key)})
 answer = client.${name}.create(
-${fields.join('\n')}
+${fields}
 )
 print(answer.${said})`;
 }
 
 function nodeOf(request: Partial<ChatRequest>, { url, key, files = noFiles }: CodeOptions): string {
-  let hasImages = false;
-  const write = writer({
-    words: { true: 'true', false: 'false', null: 'null' },
-    indent: '  ',
-    text: (text) => {
-      const file = files.get(text);
-      hasImages ||= file !== undefined;
-      return file === undefined ? JSON.stringify(text) : `image(${JSON.stringify(file)}, '${typeOf(text)}')`;
-    },
-  });
-  const fields = fieldsOf(request).map(([name, value]) => `  ${name}: ${write(value, '  ')},`);
+  const words = { true: 'true', false: 'false', null: 'null' };
+  const { fields, hasImages } = argumentsOf(request, files, { words, indent: '  ', sets: ': ', quote: "'" });
   const helper = "const image = (path, type) => `data:${type};base64,${readFileSync(path, 'base64')}`;\n";
   const { name, said } = surfaceOf(request);
   return `${hasImages ? "import { readFileSync } from 'node:fs';\n" : ''}import OpenAI from 'openai';
 
 ${hasImages ? helper : ''}const client = new OpenAI({ baseURL: '${url}', apiKey: ${key === undefined ? 'process.env.WEIR_KEY' : `'${key}'`} });
 const answer = await client.${name}.create({
-${fields.join('\n')}
+${fields}
 });
 console.log(answer.${said});`;
 }
@@ -112,16 +94,25 @@ const fieldsOf = (of: object): readonly (readonly [string, unknown])[] =>
 interface Notation {
   readonly words: Readonly<Record<'true' | 'false' | 'null', string>>;
   readonly indent: string;
-  readonly text: (text: string) => string;
+  /** Between the name of an argument and its value. */
+  readonly sets: string;
+  readonly quote: string;
 }
 
 /** Values up to this length stay on one line. */
 const longestLine = 80;
 
-/** Writes a value of JSON as an expression. Both languages read its texts and numbers; the names of its constants differ. */
-function writer({ words, indent, text }: Notation): (value: unknown, before: string) => string {
-  return function write(value: unknown, before: string): string {
-    if (typeof value === 'string') return text(value);
+/** Writes a request as arguments of a call. Both languages read the texts and numbers of JSON; the names of its constants differ. */
+function argumentsOf(request: object, files: ReadonlyMap<string, string>, { words, indent, sets, quote }: Notation) {
+  let hasImages = false;
+
+  function write(value: unknown, before: string): string {
+    if (typeof value === 'string') {
+      const file = files.get(value);
+      hasImages ||= file !== undefined;
+      const json = JSON.stringify(file ?? value);
+      return file === undefined ? json : `image(${json}, ${quote}${typeOf(value)}${quote})`;
+    }
     if (typeof value === 'boolean') return words[value ? 'true' : 'false'];
     if (value === null) return words.null;
     if (typeof value !== 'object') return JSON.stringify(value);
@@ -133,5 +124,8 @@ function writer({ words, indent, text }: Notation): (value: unknown, before: str
     const line = `${open}${parts.join(', ')}${close}`;
     if (line.length <= longestLine && !line.includes('\n')) return line;
     return `${open}\n${parts.map((part) => `${inner}${part},\n`).join('')}${before}${close}`;
-  };
+  }
+
+  const lines = fieldsOf(request).map(([name, value]) => `${indent}${name}${sets}${write(value, indent)},`);
+  return { fields: lines.join('\n'), hasImages };
 }

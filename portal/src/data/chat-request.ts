@@ -22,12 +22,12 @@ export interface PastTurn {
 
 /** Settings of the reader. Undefined: not sent. */
 export interface ChatSettings {
-  readonly system: string | undefined;
-  readonly temperature: number | undefined;
-  readonly maxTokens: number | undefined;
-  readonly stops: readonly string[] | undefined;
-  readonly effort: string | undefined;
-  readonly tools: readonly unknown[] | undefined;
+  readonly system?: string | undefined;
+  readonly temperature?: number | undefined;
+  readonly maxTokens?: number | undefined;
+  readonly stops?: readonly string[] | undefined;
+  readonly effort?: string | undefined;
+  readonly tools?: readonly unknown[] | undefined;
 }
 
 type Part =

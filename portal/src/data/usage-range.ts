@@ -20,10 +20,8 @@ export function beginningOf(range: RollingRange, now: number): string {
 }
 
 /** The hour in which the reader's day began. */
-function beginningOfToday(moment: number): string {
-  const now = new Date(moment);
-  const start = new Date(now.getFullYear(), now.getMonth(), now.getDate());
-  return new Date(Math.floor(start.getTime() / hourMs) * hourMs).toISOString();
+function beginningOfToday(now: number): number {
+  return Math.floor(new Date(now).setHours(0, 0, 0, 0) / hourMs) * hourMs;
 }
 
 /** A time of whole UTC hours. Without `to` it lasts until now. */
@@ -52,6 +50,7 @@ function monthAt(moment: number, away: number): number {
 }
 
 const iso = (moment: number): string => new Date(moment).toISOString();
+const span = (from: number, to: number): Span => ({ from: iso(from), to: iso(to) });
 
 /**
  * The time of a choice. It is compared with the time just before, of the same length; a month with the month before. A
@@ -67,10 +66,9 @@ export function timeOf(
   const nextHour = Math.floor(now / hourMs) * hourMs + hourMs;
   switch (range) {
     case 'today': {
-      const from = beginningOfToday(now);
-      const start = Date.parse(from);
-      const before = { from: iso(start - dayMs), to: iso(nextHour - dayMs) };
-      return { from, before, beforeName: 'the same hours of the day before', period: 'hour' };
+      const start = beginningOfToday(now);
+      const before = span(start - dayMs, nextHour - dayMs);
+      return { from: iso(start), before, beforeName: 'the same hours of the day before', period: 'hour' };
     }
     case '24h':
     case '7d':
@@ -78,18 +76,14 @@ export function timeOf(
     case '90d': {
       const from = beginningOf(range, now);
       const start = Date.parse(from);
-      const before = { from: iso(start - (nextHour - start)), to: from };
       const period = range === '24h' ? 'hour' : 'day';
-      return { from, before, beforeName: 'the same time before', period };
+      return { from, before: span(start - (nextHour - start), start), beforeName: 'the same time before', period };
     }
     case 'month': {
       const [start, previous] = [monthAt(now, 0), monthAt(now, -1)];
-      const to = Math.min(previous + (nextHour - start), start);
-      return {
-        ...{ from: iso(start), period: 'day' },
-        ...{ before: { from: iso(previous), to: iso(to) }, beforeName: 'the same days of the month before' },
-        month: monthOf(start),
-      };
+      const before = span(previous, Math.min(previous + (nextHour - start), start));
+      const time = { from: iso(start), before, beforeName: 'the same days of the month before' };
+      return { ...time, period: 'day', month: monthOf(start) };
     }
     case 'last-month':
       return wholeMonth(monthAt(now, -1));
@@ -98,17 +92,17 @@ export function timeOf(
       const start = dayOf(first) ?? today - 6 * dayMs;
       const end = Math.max(start, dayOf(last) ?? today) + dayMs;
       if (start === monthAt(start, 0) && end === monthAt(start, 1)) return wholeMonth(start);
-      const before = { from: iso(start - (Math.min(end, nextHour) - start)), to: iso(start) };
+      const before = span(start - (Math.min(end, nextHour) - start), start);
       const period = (end - start) / dayMs > manyDays ? 'week' : 'day';
-      return { from: iso(start), to: iso(end), before, beforeName: 'the same time before', period };
+      return { ...span(start, end), before, beforeName: 'the same time before', period };
     }
   }
 }
 
 /** A whole month, from its first moment on. */
 function wholeMonth(start: number): ChosenTime {
-  const before = { from: iso(monthAt(start, -1)), to: iso(start) };
-  const time = { from: iso(start), to: iso(monthAt(start, 1)), before, beforeName: 'the month before' };
+  const before = span(monthAt(start, -1), start);
+  const time = { ...span(start, monthAt(start, 1)), before, beforeName: 'the month before' };
   return { ...time, period: 'day', month: monthOf(start) };
 }
 

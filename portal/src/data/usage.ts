@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import type { UsageLineObject, UsageReportObject } from '../../../src/portal/api/usage.ts';
 import type { TagNamesObject } from '../../../src/portal/api/tags.ts';
 import { call, withQuery } from './api.ts';
+import { useRead } from './calls.ts';
 import type { Period } from './usage-range.ts';
 
 /** The scope of a report: a range of whole UTC hours, and optionally a workspace, a key and a model. */
@@ -74,9 +75,7 @@ export function useUsage(filter: UsageFilter, by: UsageQuestion['by'] = [], top?
 export function useTagNames(workspace: string | undefined | null, isEnabled: boolean) {
   const path = withQuery('/tags', { workspace: workspace ?? undefined });
   const enabled = isEnabled && workspace !== null;
-  return (
-    useQuery({ queryKey: ['tags', workspace], queryFn: () => call<TagNamesObject>(path), enabled }).data?.data ?? []
-  );
+  return useRead<TagNamesObject>(['tags', workspace], path, { enabled }).data?.data ?? [];
 }
 
 const minuteMs = 60_000;

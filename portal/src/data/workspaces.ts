@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
-import { call, type Page } from './api.ts';
+import type { Page } from './api.ts';
+import { useRead } from './calls.ts';
 import { useSession } from './session.ts';
 import { useAddress } from './address.ts';
 
@@ -14,16 +15,12 @@ export interface WorkspaceChoice {
 
 /** All workspaces with their balances, by name. */
 export function useWorkspacesQuery(enabled = true) {
-  return useQuery({
-    queryKey: ['workspaces'],
-    queryFn: () => call<Page<WorkspaceObject>>(`/workspaces?limit=${mostPerPage}`),
-    enabled,
-  });
+  return useRead<Page<WorkspaceObject>>(['workspaces'], `/workspaces?limit=${mostPerPage}`, { enabled });
 }
 
 /** One workspace with its balance. */
 export function useWorkspaceQuery(id: string) {
-  return useQuery({ queryKey: ['workspace', id], queryFn: () => call<WorkspaceObject>(`/workspaces/${id}`) });
+  return useRead<WorkspaceObject>(['workspace', id], `/workspaces/${id}`);
 }
 
 /** The workspaces that the session may see. Undefined while they load. */

@@ -1,7 +1,6 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AlertListObject, AlertObject } from '../../../src/portal/api/alerts.ts';
-import { call } from '../data/api.ts';
+import { useRead, useSend } from '../data/calls.ts';
 import { useSession } from '../data/session.ts';
 import { useWorkspaceQuery, type WorkspaceChoice } from '../data/workspaces.ts';
 import { formatExactMoney, formatMoment } from '../format/format.ts';
@@ -40,10 +39,7 @@ const columns: readonly Column<AlertObject>[] = [
 export function Alerts({ of }: { readonly of: WorkspaceChoice }) {
   const session = useSession();
   const [isChanging, setChanging] = useState(false);
-  const alerts = useQuery({
-    queryKey: ['alerts', of.id],
-    queryFn: () => call<AlertListObject>(`/workspaces/${of.id}/alerts`),
-  });
+  const alerts = useRead<AlertListObject>(['alerts', of.id], `/workspaces/${of.id}/alerts`);
   return (
     <Card title="Alerts">
       <Loaded query={alerts}>
@@ -97,7 +93,7 @@ interface ChangeProps {
 }
 
 function Change({ of, now, onClose }: ChangeProps) {
-  const client = useQueryClient();
+  const send = useSend('alerts');
   return (
     <FormDialog
       title={`Thresholds of ${of.name}`}
@@ -105,10 +101,7 @@ function Change({ of, now, onClose }: ChangeProps) {
       first={{ percents: now.join(', ') }}
       read={(form) => ({ percents: partsOf(valueOf(form, 'percents')).map(Number) })}
       onClose={onClose}
-      onSubmit={async (body) => {
-        await call(`/workspaces/${of.id}/thresholds`, { method: 'POST', body });
-        await client.invalidateQueries({ queryKey: ['alerts', of.id] });
-      }}
+      onSubmit={(given) => send('POST', `/workspaces/${of.id}/thresholds`, given)}
     >
       {(fieldOf) => (
         <TextField

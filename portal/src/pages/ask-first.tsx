@@ -1,25 +1,35 @@
 import { Confirm } from '../parts/dialog.tsx';
 
 const questions = {
-  suspend: { action: 'Suspend', text: 'Weir refuses its requests until you resume it.' },
-  resume: { action: 'Resume', text: 'Weir accepts its requests again.' },
-  revoke: { action: 'Revoke', text: 'Weir refuses its requests. You cannot undo this.' },
+  suspend: { action: 'Suspend', status: 'suspended', text: 'Weir refuses its requests until you resume it.' },
+  resume: { action: 'Resume', status: 'active', text: 'Weir accepts its requests again.' },
+  revoke: { action: 'Revoke', status: 'revoked', text: 'Weir refuses its requests. You cannot undo this.' },
 } as const;
 
+export type Question = keyof typeof questions;
+
 interface AskFirstProps {
-  readonly kind: keyof typeof questions;
-  readonly what: 'key' | 'identity';
+  readonly kind: Question;
+  readonly what: 'key' | 'identity' | 'workspace';
   readonly name: string;
   readonly onClose: () => void;
-  readonly onConfirm: () => Promise<void>;
+  /** Gets the status after the action. */
+  readonly onConfirm: (status: (typeof questions)[Question]['status']) => Promise<void>;
 }
 
 /** Asks before calls are refused or served again. */
 export function AskFirst({ kind, what, name, onClose, onConfirm }: AskFirstProps) {
-  const { action, text } = questions[kind];
+  const { action, status, text } = questions[kind];
   const title = `${action} this ${what}?`;
   return (
-    <Confirm title={title} action={action} danger={kind === 'revoke'} isOpen onClose={onClose} onConfirm={onConfirm}>
+    <Confirm
+      title={title}
+      action={action}
+      danger={kind !== 'resume'}
+      isOpen
+      onClose={onClose}
+      onConfirm={() => onConfirm(status)}
+    >
       <p>
         <strong>{name}</strong>: {text}
       </p>

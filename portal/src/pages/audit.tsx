@@ -2,11 +2,12 @@ import { Link } from 'wouter';
 import type { AuditEntryObject } from '../../../src/portal/api/audit.ts';
 import { useAddress } from '../data/address.ts';
 import { withQuery } from '../data/api.ts';
-import { useList } from '../data/load-more.ts';
+import { useList } from '../data/calls.ts';
 import { useAskedWorkspace } from '../data/workspaces.ts';
 import { auditActions, auditSentence } from '../format/audit-sentence.ts';
 import { formatPreciseMoment } from '../format/format.ts';
 import { Download } from '../parts/download.tsx';
+import { optionsOf } from '../parts/fields.tsx';
 import { type FilterField, Filters } from '../parts/filters.tsx';
 import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
@@ -77,7 +78,7 @@ function Narrowed({ by, to, children }: NarrowedProps) {
 const filterFields: readonly FilterField[] = [
   { name: 'actor', label: 'Who' },
   { name: 'object', label: 'Object id', isFor: /^(ws|key|identity|member|sa)_/ },
-  { name: 'action', label: 'Action', options: auditActions.map((value) => ({ value, label: value })) },
+  { name: 'action', label: 'Action', options: optionsOf(auditActions) },
 ];
 
 const authors = [

@@ -5,7 +5,7 @@ import type { CreditObject, NewCreditObject } from '../../../src/portal/api/work
 import { useAddress } from '../data/address.ts';
 import { call, randomId, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
-import { useList } from '../data/load-more.ts';
+import { useList } from '../data/calls.ts';
 import { useSession } from '../data/session.ts';
 import { useMinute, useUsage } from '../data/usage.ts';
 import { dayMs } from '../data/usage-range.ts';

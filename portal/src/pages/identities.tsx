@@ -1,10 +1,11 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { IdentityObject } from '../../../src/portal/api/identities.ts';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import { useAddress } from '../data/address.ts';
-import { call, type Page as ListPage, withQuery } from '../data/api.ts';
+import { type Page as ListPage, withQuery } from '../data/api.ts';
+import { useRead, useSend } from '../data/calls.ts';
 import { maySomewhere } from '../data/rights.ts';
 import { useSession } from '../data/session.ts';
 import { formatMoney, formatPeriod } from '../format/format.ts';
@@ -17,35 +18,25 @@ import { Page } from '../parts/page.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { AskFirst } from './ask-first.tsx';
+import { AskFirst, type Question } from './ask-first.tsx';
 import { ProblemsOf } from './current-problems.tsx';
 import { type IdentityFields, IdentityForm } from './identity-form.tsx';
 import { budgetColumn, lastUsedColumn, limitsColumn, statusColumn } from './key-table.tsx';
 
 /** The open dialog. */
 type Open =
-  | { readonly kind: 'nothing' | 'create' }
+  | { readonly kind: 'create' }
   | { readonly kind: 'edit'; readonly of: IdentityObject }
-  | { readonly kind: keyof typeof statuses; readonly of: IdentityObject };
-
-const nothing: Open = { kind: 'nothing' };
+  | { readonly kind: Question; readonly of: IdentityObject };
 
 /** Who calls without a key: the identities whose tokens are accepted, and the accounts of their subjects. */
 export function IdentitiesPage() {
   const session = useSession();
-  const client = useQueryClient();
   const [{ identity }, select] = useAddress();
-  const [open, setOpen] = useState<Open>(nothing);
-  const close = (): void => setOpen(nothing);
-  const identities = useQuery({
-    queryKey: ['identities'],
-    queryFn: () => call<ListPage<IdentityObject>>('/identities'),
-  });
-  const send = async (method: 'POST' | 'PATCH', path: string, body: object): Promise<void> => {
-    if (Object.keys(body).length === 0) return;
-    await call(`/identities${path}`, { method, body });
-    await client.invalidateQueries({ queryKey: ['identities'] });
-  };
+  const [open, setOpen] = useState<Open>();
+  const close = (): void => setOpen(undefined);
+  const identities = useRead<ListPage<IdentityObject>>(['identities'], '/identities');
+  const send = useSend('identities');
   const named = identities.data?.data.find(({ id }) => id === identity);
   const mayChange = maySomewhere(session, 'identities:change');
   return (
@@ -74,17 +65,23 @@ export function IdentitiesPage() {
           />
         )}
       </Loaded>
-      {open.kind === 'create' && <EditIdentity onClose={close} onSubmit={(given) => send('POST', '', given)} />}
-      {open.kind === 'edit' && (
-        <EditIdentity of={open.of} onClose={close} onSubmit={(given) => send('PATCH', `/${open.of.id}`, given)} />
+      {open?.kind === 'create' && (
+        <EditIdentity onClose={close} onSubmit={(given) => send('POST', '/identities', given)} />
       )}
-      {(open.kind === 'suspend' || open.kind === 'resume' || open.kind === 'revoke') && (
+      {open?.kind === 'edit' && (
+        <EditIdentity
+          of={open.of}
+          onClose={close}
+          onSubmit={(given) => send('PATCH', `/identities/${open.of.id}`, given)}
+        />
+      )}
+      {(open?.kind === 'suspend' || open?.kind === 'resume' || open?.kind === 'revoke') && (
         <AskFirst
           kind={open.kind}
           what="identity"
           name={open.of.name}
           onClose={close}
-          onConfirm={() => send('PATCH', `/${open.of.id}`, { status: statuses[open.kind] })}
+          onConfirm={(status) => send('PATCH', `/identities/${open.of.id}`, { status })}
         />
       )}
       {identity !== undefined && (
@@ -93,8 +90,6 @@ export function IdentitiesPage() {
     </Page>
   );
 }
-
-const statuses = { suspend: 'suspended', resume: 'active', revoke: 'revoked' } as const;
 
 /** Objects that are not accepted, issuers that are away, and tokens that were refused. What is in the table is accepted. */
 const isRefused = ({ object }: { readonly object: string }): boolean =>
@@ -149,7 +144,7 @@ const columns: readonly Column<IdentityObject>[] = [
   limitsColumn,
 ];
 
-type Choose = (kind: 'edit' | keyof typeof statuses, of: IdentityObject) => void;
+type Choose = (kind: 'edit' | Question, of: IdentityObject) => void;
 
 /** What an object in Git declares is changed there. */
 const actionsColumn = (choose: Choose): Column<IdentityObject> => ({
@@ -208,10 +203,8 @@ interface AccountsProps {
 
 /** What the subjects of an identity have spent. */
 function Accounts({ of, name, onClose }: AccountsProps) {
-  const accounts = useQuery({
-    queryKey: ['identities', of, 'accounts'],
-    queryFn: () => call<ListPage<KeyObject>>(`/identities/${encodeURIComponent(of)}/accounts`),
-  });
+  const path = `/identities/${encodeURIComponent(of)}/accounts`;
+  const accounts = useRead<ListPage<KeyObject>>(['identities', of, 'accounts'], path);
   return (
     <Dialog title={`Accounts of ${name}`} isOpen isWide onClose={onClose}>
       <Loaded query={accounts} lines={3}>

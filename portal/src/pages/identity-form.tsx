@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import type { IdentityObject, NewIdentityObject } from '../../../src/portal/api/identities.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
-import { changedFields, linesOf, Select, TextArea, TextField } from '../parts/fields.tsx';
+import { changedFields, linesOf, optionsOf, pairsText, Select, TextArea, TextField } from '../parts/fields.tsx';
 import { fieldsOf, FormEnd, type FormState } from '../parts/form-end.tsx';
 import { Waiting } from '../parts/states.tsx';
 import { type ChangedLimits, changedLimits, LimitFields, limitTexts } from './limit-fields.tsx';
@@ -26,9 +26,7 @@ const textsOf = (of: IdentityObject | undefined) => ({
   workspace: of?.workspace ?? '',
   workspace_claim: of?.workspace_claim ?? '',
   each: of?.each ?? 'identity',
-  tags: Object.entries(of?.tags ?? {})
-    .map(([name, rule]) => `${name}=${rule}`)
-    .join('\n'),
+  tags: pairsText(of?.tags),
   bound: of?.bound === true ? 'yes' : 'no',
 });
 
@@ -89,11 +87,7 @@ export function IdentityForm({ action, of, state, onClose, onSubmit }: IdentityF
           ]}
         />
         {payer === 'workspace' ? (
-          <Select
-            label="Workspace"
-            {...fieldOf('workspace')}
-            options={[...names].map((name) => ({ value: name, label: name }))}
-          />
+          <Select label="Workspace" {...fieldOf('workspace')} options={optionsOf(names)} />
         ) : (
           <TextField
             label="Claim"

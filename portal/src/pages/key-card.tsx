@@ -9,7 +9,7 @@ import { formatMoney, formatPeriod, formatUtcMoment } from '../format/format.ts'
 import { Button } from '../parts/button.tsx';
 import { CodeTabs } from '../parts/code-tabs.tsx';
 import { Copy } from '../parts/copy.tsx';
-import { Select } from '../parts/fields.tsx';
+import { optionsOf, Select } from '../parts/fields.tsx';
 import { Facts } from '../parts/page.tsx';
 import { Notice } from '../parts/states.tsx';
 import { KeyTest } from './key-test.tsx';
@@ -48,7 +48,7 @@ export function KeyCard({ created, onDone }: KeyCardProps) {
           Copy it now: it is shown this once. Only its hash is stored.
         </p>
       </div>
-      <div className="secret-row">
+      <div className="actions secret-row">
         <div className="field">
           <label htmlFor={id}>API key</label>
           <input
@@ -98,12 +98,7 @@ function FirstCall({ created }: { readonly created: CreatedKeyObject }) {
   return (
     <>
       <div className="form-grid">
-        <Select
-          label="Model"
-          value={model.id}
-          onChange={setWanted}
-          options={callable.map(({ id }) => ({ value: id, label: id }))}
-        />
+        <Select label="Model" value={model.id} onChange={setWanted} options={optionsOf(callable.map(({ id }) => id))} />
       </div>
       <CodeTabs
         of={model.id}

@@ -41,7 +41,7 @@ export function KeyTest({ of, model }: KeyTestProps) {
         <Button isDisabled={test.isPending} onPress={() => test.mutate()}>
           Test it
         </Button>
-        <span className="hint">One call of {model.id} with this key. It is billed.</span>
+        <span className="small muted">One call of {model.id} with this key. It is billed.</span>
       </div>
       <div role="status" className="stack-tight">
         {test.isPending && <p className="muted">Waiting for the answer.</p>}
@@ -67,8 +67,7 @@ async function callOnce(
     const [vector = []] = await vectorsOf({ model, texts: [question.text] }, how);
     return { requestId: how.requestId, text: `The answer is a vector of ${formatCount(vector.length)} numbers.` };
   }
-  const settings = { maxTokens, system: undefined, temperature: undefined, stops: undefined, effort: undefined };
-  const request = chatRequest({ model, settings: { ...settings, tools: undefined }, past: [], question });
+  const request = chatRequest({ model, settings: { maxTokens }, past: [], question });
   const { text, usage } = await ask(request, { ...how, onAnswer: () => {} });
   return { requestId: how.requestId, text, usage };
 }

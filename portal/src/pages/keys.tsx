@@ -3,7 +3,7 @@ import { useCallback, useState } from 'react';
 import type { CreatedKeyObject, KeyObject, KeyChangeObject, NewKeyObject } from '../../../src/portal/api/keys.ts';
 import { useAddress } from '../data/address.ts';
 import { call } from '../data/api.ts';
-import { useList } from '../data/load-more.ts';
+import { useList, useSend } from '../data/calls.ts';
 import { useMay } from '../data/rights.ts';
 import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
@@ -20,12 +20,7 @@ import { type KeyAction, KeyTable } from './key-table.tsx';
 import { RotateKey } from './rotate-key.tsx';
 
 /** The open dialog. */
-type Open =
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'create' }
-  | { readonly kind: KeyAction; readonly of: KeyObject };
-
-const nothing: Open = { kind: 'nothing' };
+type Open = { readonly kind: 'create' } | { readonly kind: KeyAction; readonly of: KeyObject };
 
 /** The keys of a workspace: make, change, rotate, suspend and revoke them. */
 export function KeysPage() {
@@ -33,7 +28,7 @@ export function KeysPage() {
   const workspace = useChosenWorkspace();
   const client = useQueryClient();
   const may = useMay();
-  const [open, setOpen] = useState<Open>(nothing);
+  const [open, setOpen] = useState<Open>();
   const [created, setCreated] = useState<CreatedKeyObject>();
   const path = `/workspaces/${workspace?.id ?? ''}/keys`;
   const [{ search }] = useAddress();
@@ -41,26 +36,18 @@ export function KeysPage() {
     ...{ queryKey: ['keys', workspace?.id], path, query: { search } },
     enabled: workspace !== undefined,
   });
-  const refresh = (): Promise<void> => client.invalidateQueries({ queryKey: ['keys'] });
-  const close = (): void => setOpen(nothing);
+  const send = useSend('keys');
+  const close = (): void => setOpen(undefined);
   const show = (key: CreatedKeyObject): void => {
     close();
     setCreated(key);
-    void refresh();
+    void client.invalidateQueries({ queryKey: ['keys'] });
   };
   const create = async ({ name, ...given }: KeyFields): Promise<void> => {
     const body: NewKeyObject = { ...given, name: name ?? undefined };
     show(await call(path, { method: 'POST', body }));
   };
-  const change = async (id: string, given: KeyChangeObject): Promise<void> => {
-    if (Object.keys(given).length === 0) return;
-    await call<KeyObject>(`/keys/${id}`, { method: 'PATCH', body: given });
-    await refresh();
-  };
-  const revoke = async (id: string): Promise<void> => {
-    await call<KeyObject>(`/keys/${id}/revoke`, { method: 'POST' });
-    await refresh();
-  };
+  const change = (id: string, given: KeyChangeObject): Promise<void> => send('PATCH', `/keys/${id}`, given);
   const choose = useCallback((kind: KeyAction, of: KeyObject) => setOpen({ kind, of }), []);
   const button = (
     <Button kind="primary" icon="plus" isDisabled={workspace === undefined} onPress={() => setOpen({ kind: 'create' })}>
@@ -95,19 +82,19 @@ export function KeysPage() {
         </Loaded>
       )}
       <More list={keys} />
-      {open.kind === 'create' && <EditKey onClose={close} onSubmit={create} />}
-      {open.kind === 'edit' && <EditKey of={open.of} onClose={close} onSubmit={(given) => change(open.of.id, given)} />}
-      {open.kind === 'rotate' && <RotateKey of={open.of} onClose={close} onRotated={show} />}
-      {(open.kind === 'suspend' || open.kind === 'resume' || open.kind === 'revoke') && (
+      {open?.kind === 'create' && <EditKey onClose={close} onSubmit={create} />}
+      {open?.kind === 'edit' && (
+        <EditKey of={open.of} onClose={close} onSubmit={(given) => change(open.of.id, given)} />
+      )}
+      {open?.kind === 'rotate' && <RotateKey of={open.of} onClose={close} onRotated={show} />}
+      {(open?.kind === 'suspend' || open?.kind === 'resume' || open?.kind === 'revoke') && (
         <AskFirst
           kind={open.kind}
           what="key"
           name={open.of.name ?? open.of.prefix ?? open.of.id}
           onClose={close}
-          onConfirm={() =>
-            open.kind === 'revoke'
-              ? revoke(open.of.id)
-              : change(open.of.id, { status: open.kind === 'suspend' ? 'suspended' : 'active' })
+          onConfirm={(status) =>
+            status === 'revoked' ? send('POST', `/keys/${open.of.id}/revoke`) : change(open.of.id, { status })
           }
         />
       )}

@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
-import { call, type Page as ListPage, withQuery } from '../data/api.ts';
+import { type Page as ListPage, withQuery } from '../data/api.ts';
+import { useRead } from '../data/calls.ts';
 import { useEvents } from '../data/events.ts';
 import { useMay } from '../data/rights.ts';
 import { useSession } from '../data/session.ts';
@@ -53,13 +53,15 @@ export function OverviewPage() {
       title="Overview"
       about={session.role === 'key' ? 'Usage and limits of this key.' : 'Cost, traffic and current problems.'}
     >
-      {session.role !== 'key' && <CurrentProblems isAdmin={session.role === 'admin'} />}
       {session.role !== 'key' && (
-        <div className="filters">
-          <WorkspaceSelect all />
-        </div>
+        <>
+          <CurrentProblems isAdmin={session.role === 'admin'} />
+          <div className="filters">
+            <WorkspaceSelect all />
+          </div>
+          <SpentKeys />
+        </>
       )}
-      {session.role !== 'key' && <SpentKeys />}
       {session.key_id !== null && <OwnKey id={session.key_id} />}
       <Loaded query={today} shape="figures" lines={5}>
         {({ lines: [line] }) => (
@@ -102,7 +104,7 @@ const tokensText = ({ tokens_per_minute: tokens }: KeyObject): string =>
 
 /** Limits and budget of the key of this session. */
 function OwnKey({ id }: { readonly id: string }) {
-  const key = useQuery({ queryKey: ['keys', id], queryFn: () => call<KeyObject>(`/keys/${id}`) });
+  const key = useRead<KeyObject>(['keys', id], `/keys/${id}`);
   return (
     <Loaded query={key} lines={3}>
       {(own) => (
@@ -137,11 +139,9 @@ const spentColumns: readonly Column<KeyObject>[] = [
 function SpentKeys() {
   const workspace = useAskedWorkspace();
   const may = useMay()('keys:read');
-  const keys = useQuery({
-    queryKey: ['keys', workspace, 'spent'],
-    queryFn: () => call<ListPage<KeyObject>>(withQuery(`/workspaces/${workspace ?? ''}/keys`, { spent: 'true' })),
-    enabled: may && typeof workspace === 'string',
-  });
+  const path = withQuery(`/workspaces/${workspace ?? ''}/keys`, { spent: 'true' });
+  const enabled = may && typeof workspace === 'string';
+  const keys = useRead<ListPage<KeyObject>>(['keys', workspace, 'spent'], path, { enabled });
   const spent = keys.data?.data ?? [];
   if (spent.length === 0) return null;
   return (

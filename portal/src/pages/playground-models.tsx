@@ -2,7 +2,7 @@ import { useState } from 'react';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import { useAddress } from '../data/address.ts';
 import { useModels } from '../data/models.ts';
-import { Select } from '../parts/fields.tsx';
+import { optionsOf, Select } from '../parts/fields.tsx';
 
 export interface ChosenModels {
   /** One or two ids. Empty while the catalog loads. */
@@ -46,7 +46,6 @@ export const makesVectors = (model: ModelObject | undefined): boolean => model?.
 export function ModelSelects({ of: { chosen, offered, others } }: { readonly of: ChosenModels }) {
   const [, change] = useAddress();
   const [model, other] = chosen;
-  const optionsOf = (ids: readonly string[]) => ids.map((id) => ({ value: id, label: id }));
   // A selected model stays in the list when it leaves the catalog.
   const beside = other === undefined || others.includes(other) ? others : [...others, other];
   return (

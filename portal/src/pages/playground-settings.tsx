@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import type { ChatSettings } from '../data/chat-request.ts';
-import { Select, TextArea, TextField, textOf, valueOf } from '../parts/fields.tsx';
+import { optionsOf, Select, TextArea, TextField, textOf, valueOf } from '../parts/fields.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 
 /** What all chosen models can do. Settings that one of them lacks are not shown. */
@@ -96,7 +96,7 @@ export function PlaygroundSettings({ features, errors }: SettingsProps) {
         onInvalidCapture={() => setOpen(true)}
       >
         <summary>More</summary>
-        <div className="stack more-settings">
+        <div className="stack">
           <TextField label="Max tokens" name="max-tokens" type="number" min={1} step={1} placeholder="No limit" />
           {features.temperature && (
             <TextField
@@ -113,10 +113,7 @@ export function PlaygroundSettings({ features, errors }: SettingsProps) {
             <Select
               label="Reasoning effort"
               name="effort"
-              options={[
-                { value: '', label: 'As the model does' },
-                ...features.efforts.map((effort) => ({ value: effort, label: effort })),
-              ]}
+              options={[{ value: '', label: 'As the model does' }, ...optionsOf(features.efforts)]}
             />
           )}
           {features.stop && (

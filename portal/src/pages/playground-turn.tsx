@@ -1,6 +1,5 @@
 import { useEffect, useRef } from 'react';
 import { ApiError } from '../data/api.ts';
-import type { ChatImage } from '../data/chat-request.ts';
 import { Button } from '../parts/button.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { Card } from '../parts/page.tsx';
@@ -24,7 +23,11 @@ export function Turn({ of: { question, answers }, onRetry }: TurnProps) {
         <div className="stack-tight">
           <h3>You</h3>
           <p className="answer-text">{question.text}</p>
-          {question.images.length > 0 && <Images of={question.images} />}
+          <div className="actions">
+            {question.images.map(({ name, url }, at) => (
+              <img key={at} className="asked-image" src={url} alt={name} />
+            ))}
+          </div>
         </div>
         <div className="answers">
           {answers.map((one, at) => (
@@ -33,16 +36,6 @@ export function Turn({ of: { question, answers }, onRetry }: TurnProps) {
         </div>
       </div>
     </Card>
-  );
-}
-
-function Images({ of }: { readonly of: readonly ChatImage[] }) {
-  return (
-    <div className="actions">
-      {of.map(({ name, url }, at) => (
-        <img key={at} className="asked-image" src={url} alt={name} />
-      ))}
-    </div>
   );
 }
 
@@ -63,7 +56,7 @@ function Answer({ of: { model, requestId, answer, end }, onRetry }: AnswerProps)
   const isUnderWay = end === 'under-way';
   return (
     <section className="answer" aria-label={`Answer of ${model}`} aria-busy={isUnderWay}>
-      <div className="answer-head">
+      <div className="actions">
         <h3>{model}</h3>
         {text !== '' && !isUnderWay && <Copy text={text} label={`the answer of ${model}`} size="small" />}
         {onRetry !== undefined && (

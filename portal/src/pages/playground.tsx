@@ -182,7 +182,7 @@ function Chat({ models }: { readonly models: ChosenModels }) {
                   />
                 )}
                 <div className="actions" style={{ justifyContent: 'flex-end' }}>
-                  <span className="hint">Enter sends, Shift + Enter breaks the line</span>
+                  <span className="small muted">Enter sends, Shift + Enter breaks the line</span>
                   <Button isDisabled={chosen.length === 0} onPress={showCode}>
                     Show as code
                   </Button>
@@ -214,7 +214,7 @@ function Chat({ models }: { readonly models: ChosenModels }) {
           </div>
         </Card>
       </form>
-      <PlaygroundCode of={shown} onClose={() => setShown(undefined)} />
+      {shown !== undefined && <PlaygroundCode of={shown} onClose={() => setShown(undefined)} />}
     </Page>
   );
 }

@@ -37,7 +37,7 @@ export function RequestAttempts({ of }: { readonly of: RequestStoryObject | null
     <section className="stack" aria-labelledby="attempts">
       <h3 id="attempts">Attempts</h3>
       {attempts.length === 0 && <p>The request was not sent to a route.</p>}
-      <ol className="timeline">
+      <ol className="stack">
         {attempts.map((attempt, index) => (
           // Attempts are only appended, so the index serves as an id.
           <AttemptRow key={index} of={attempt} wholeMs={wholeMs} />
@@ -61,17 +61,19 @@ function AttemptRow({ of: attempt, wholeMs }: { readonly of: Attempt; readonly w
           </Link>
         )}
       </div>
-      <div className="timeline-track" aria-hidden>
-        <div
-          className="timeline-span"
-          data-tone={attempt.end === 'failed' ? 'bad' : attempt.end === 'complete' ? undefined : 'muted'}
-          style={{ left: at(attempt.began_ms), width: at((attempt.ended_ms ?? wholeMs) - attempt.began_ms) }}
-        />
-        {attempt.first_output_ms !== null && (
-          <div className="timeline-mark" style={{ left: at(attempt.first_output_ms) }} />
-        )}
+      <div className="stack-tight">
+        <div className="timeline-track" aria-hidden>
+          <div
+            className="timeline-span"
+            data-tone={attempt.end === 'failed' ? 'bad' : attempt.end === 'complete' ? undefined : 'none'}
+            style={{ left: at(attempt.began_ms), width: at((attempt.ended_ms ?? wholeMs) - attempt.began_ms) }}
+          />
+          {attempt.first_output_ms !== null && (
+            <div className="timeline-mark" style={{ left: at(attempt.first_output_ms) }} />
+          )}
+        </div>
+        <p className="small muted">{inWords(attempt)}</p>
       </div>
-      <p className="timeline-note">{inWords(attempt)}</p>
     </li>
   );
 }

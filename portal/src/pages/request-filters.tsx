@@ -1,13 +1,14 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ModelListObject } from '../../../src/portal/api/catalog.ts';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
 import { useAddress } from '../data/address.ts';
-import { call, type Page, withQuery } from '../data/api.ts';
+import { type Page, withQuery } from '../data/api.ts';
+import { useRead } from '../data/calls.ts';
+import { useModels } from '../data/models.ts';
 import { useMay } from '../data/rights.ts';
 import { useWorkspaceChoices } from '../data/workspaces.ts';
-import type { Option } from '../parts/fields.tsx';
+import { type Option, optionsOf } from '../parts/fields.tsx';
 import { Filters } from '../parts/filters.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { outcomes } from './outcomes.ts';
@@ -22,24 +23,15 @@ const outcomeOptions: readonly Option[] = [
 const surfaces: Readonly<Record<ListedRequestObject['surface'], true>> = {
   ...{ chat: true, messages: true, responses: true, embeddings: true, rerank: true },
 };
-const optionOf = (value: string): Option => ({ value, label: value });
 
 /** The keys of a workspace that have the text in name, id or prefix, and the chosen one. */
 function useKeyOptions(workspaceId: string | undefined, search: string, chosen: string | undefined): readonly Option[] {
-  const found = useQuery({
-    queryKey: ['keys', workspaceId, 'choice', search],
-    queryFn: ({ signal }) =>
-      call<Page<KeyObject>>(withQuery(`/workspaces/${workspaceId ?? ''}/keys`, { search: search || undefined }), {
-        signal,
-      }),
+  const path = withQuery(`/workspaces/${workspaceId ?? ''}/keys`, { search });
+  const found = useRead<Page<KeyObject>>(['keys', workspaceId, 'choice', search], path, {
     enabled: workspaceId !== undefined && search !== '',
     placeholderData: keepPreviousData,
   });
-  const own = useQuery({
-    queryKey: ['keys', chosen],
-    queryFn: () => call<KeyObject>(`/keys/${chosen ?? ''}`),
-    enabled: chosen !== undefined,
-  });
+  const own = useRead<KeyObject>(['keys', chosen], `/keys/${chosen ?? ''}`, { enabled: chosen !== undefined });
   const keys = [...(own.data === undefined ? [] : [own.data]), ...(search === '' ? [] : (found.data?.data ?? []))];
   const named = keys.map(({ id, name, prefix }): readonly [string, string] => [id, name ?? prefix ?? id]);
   return [...new Map(named)].map(([value, label]) => ({ value, label }));
@@ -54,7 +46,7 @@ export function RequestFilters() {
   const chosen =
     choices?.find(({ id, name }) => id === workspace || name === workspace) ??
     (choices?.length === 1 ? choices[0] : undefined);
-  const models = useQuery({ queryKey: ['models'], queryFn: () => call<ModelListObject>('/models') });
+  const models = useModels();
   const keys = useKeyOptions(chosen?.id, typed, key);
   return (
     <Filters
@@ -63,9 +55,9 @@ export function RequestFilters() {
       fields={[
         { name: 'search', label: 'Id' },
         { name: 'outcome', label: 'Outcome', options: outcomeOptions },
-        { name: 'model', label: 'Model', options: (models.data?.data ?? []).map(({ id }) => optionOf(id)) },
+        { name: 'model', label: 'Model', options: optionsOf((models.data?.data ?? []).map(({ id }) => id)) },
         ...(may('keys:read') ? [{ name: 'key', label: 'Key', options: keys, isSearched: true } as const] : []),
-        { name: 'surface', label: 'Surface', options: Object.keys(surfaces).map(optionOf) },
+        { name: 'surface', label: 'Surface', options: optionsOf(Object.keys(surfaces)) },
       ]}
       hasTime
       onType={setTyped}

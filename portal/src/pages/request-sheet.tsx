@@ -1,13 +1,14 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { RequestDetailObject, RequestObject, RequestStoryObject } from '../../../src/portal/api/requests.ts';
 import { useAddress } from '../data/address.ts';
-import { call, withQuery } from '../data/api.ts';
+import { withQuery } from '../data/api.ts';
+import { useRead } from '../data/calls.ts';
 import { useSession } from '../data/session.ts';
 import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, orUnknown } from '../format/format.ts';
 import { Copy } from '../parts/copy.tsx';
-import type { Fact } from '../parts/page.tsx';
+import { type Fact, Facts } from '../parts/page.tsx';
 import { type Place, Sheet } from '../parts/sheet.tsx';
 import { Loaded, Notice } from '../parts/states.tsx';
 import { outcomes } from './outcomes.ts';
@@ -22,11 +23,8 @@ interface RequestSheetProps {
 
 /** How one request was served, what it cost, and what to do if it failed. */
 export function RequestSheet({ id, place, onClose }: RequestSheetProps) {
-  const detail = useQuery({
-    queryKey: ['request', id],
-    queryFn: () => call<RequestDetailObject>(`/requests/${encodeURIComponent(id)}`),
-    placeholderData: keepPreviousData,
-  });
+  const path = `/requests/${encodeURIComponent(id)}`;
+  const detail = useRead<RequestDetailObject>(['request', id], path, { placeholderData: keepPreviousData });
   return (
     <Sheet title="Request" onClose={onClose} place={place}>
       <Loaded query={detail} lines={9}>
@@ -98,26 +96,14 @@ function Rows({ title, rows }: { readonly title: string; readonly rows: readonly
   return (
     <section className="stack-tight" aria-label={title}>
       <h3>{title}</h3>
-      <dl className="rows">
-        {rows.map(({ name, value }) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={rows} as="rows" />
     </section>
   );
 }
 
 /** Whether the request has counts. It has none if no engine answered. */
-function isCounted({
-  outcome,
-  prompt_tokens: prompt,
-  completion_tokens: output,
-  web_searches: searches,
-}: RequestObject): boolean {
-  return outcome === 'completed' || prompt + output + (searches ?? 0) > 0;
+function isCounted(of: RequestObject): boolean {
+  return of.outcome === 'completed' || of.prompt_tokens + of.completion_tokens + (of.web_searches ?? 0) > 0;
 }
 
 function Bill({ of, story }: { readonly of: Parts['request']; readonly story: Parts['story'] }) {
@@ -171,7 +157,9 @@ function KeyLink({ of }: { readonly of: NonNullable<Parts['request']> }) {
 function Id({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
   return (
     <span className="whole-id">
-      <code title={text}>{text}</code>
+      <code className="cut" title={text}>
+        {text}
+      </code>
       <Copy text={text} label={label} size="small" />
     </span>
   );

@@ -3,7 +3,7 @@ import type { ListedRequestObject } from '../../../src/portal/api/requests.ts';
 import { useAddress } from '../data/address.ts';
 import { withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
-import { useList } from '../data/load-more.ts';
+import { useList } from '../data/calls.ts';
 import { useThrottled } from '../data/throttled.ts';
 import { useAskedWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { ColumnChoice, useHiddenColumns } from '../parts/columns.tsx';

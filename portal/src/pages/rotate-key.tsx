@@ -9,6 +9,8 @@ interface RotateKeyProps {
   readonly onRotated: (key: RotatedKeyObject) => void;
 }
 
+const spending = ' Until then both can spend the rest of the budget.';
+
 /** Makes a new key in place of another one, which stays valid for some hours, so that no call fails meanwhile. */
 export function RotateKey({ of, onClose, onRotated }: RotateKeyProps) {
   return (
@@ -33,11 +35,7 @@ export function RotateKey({ of, onClose, onRotated }: RotateKeyProps) {
             max={720}
             required
             autoFocus
-            hint={
-              of.budget === null
-                ? 'Give the new key to your application within this time.'
-                : 'Give the new key to your application within this time. Until then both can spend the rest of the budget.'
-            }
+            hint={`Give the new key to your application within this time.${of.budget === null ? '' : spending}`}
             {...fieldOf('overlap_hours')}
           />
         </>

@@ -1,8 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { StatementLineObject, StatementObject } from '../../../src/portal/api/statements.ts';
 import { useAddress } from '../data/address.ts';
-import { call, withQuery } from '../data/api.ts';
+import { withQuery } from '../data/api.ts';
+import { useRead } from '../data/calls.ts';
 import { useMinute } from '../data/usage.ts';
 import { useChosenWorkspace, type WorkspaceChoice } from '../data/workspaces.ts';
 import { formatCount, formatExactMoney, formatMonth, formatShare, formatUtcMoment, unknown } from '../format/format.ts';
@@ -62,7 +62,7 @@ export function StatementPage({ month }: { readonly month: string }) {
 }
 
 function Account({ of, path }: { readonly of: WorkspaceChoice; readonly path: string }) {
-  const statement = useQuery({ queryKey: ['statement', path], queryFn: () => call<StatementObject>(path) });
+  const statement = useRead<StatementObject>(['statement', path], path);
   return (
     <Loaded query={statement}>
       {(made) => (
@@ -79,8 +79,26 @@ function Account({ of, path }: { readonly of: WorkspaceChoice; readonly path: st
             ]}
           />
           <Sums of={made} />
-          {made.entries.length > 0 && <Entries of={made} />}
-          {made.late.length > 0 && <Late of={made} />}
+          {made.entries.length > 0 && (
+            <Card title="Credits and corrections">
+              <Table
+                label="Credits and corrections"
+                columns={entryColumns}
+                rows={made.entries}
+                rowKey={({ id, at }) => id ?? at}
+              />
+            </Card>
+          )}
+          {made.late.length > 0 && (
+            <Card title="Late usage of closed months">
+              <Table
+                label="Late usage"
+                columns={lateColumns}
+                rows={made.late}
+                rowKey={({ month, key }) => `${month} ${key}`}
+              />
+            </Card>
+          )}
           <Lines title="Keys" of={made} lines={made.lines.filter(({ by }) => by === 'key')} />
           <Lines title="Identities" of={made} lines={made.lines.filter(({ by }) => by === 'identity')} />
           <Lines title="Models" of={made} lines={made.lines.filter(({ by }) => by === 'model')} />
@@ -93,38 +111,31 @@ function Account({ of, path }: { readonly of: WorkspaceChoice; readonly path: st
   );
 }
 
-interface Sum {
-  readonly name: string;
-  readonly amount: string;
-}
-
 const less = (usd: string): string => (usd === '0' ? usd : `-${usd}`);
 
 function Sums({ of }: { readonly of: StatementObject }) {
-  const sums: readonly Sum[] = [
-    { name: 'Opening balance', amount: of.opening_balance },
-    { name: 'Credits', amount: of.credits },
-    { name: 'Corrections', amount: of.corrections },
-    { name: `Usage (the month before: ${formatExactMoney(of.usage_before)})`, amount: less(of.usage) },
-    { name: 'Late usage of closed months', amount: less(of.late_usage) },
+  const sums: readonly (readonly [name: string, usd: string])[] = [
+    ['Opening balance', of.opening_balance],
+    ['Credits', of.credits],
+    ['Corrections', of.corrections],
+    [`Usage (the month before: ${formatExactMoney(of.usage_before)})`, less(of.usage)],
+    ['Late usage of closed months', less(of.late_usage)],
   ];
   return (
     <Card title="Account">
       <Table
         label="Account"
         columns={[
-          { title: 'Sum', names: true, cell: ({ name }) => name },
-          { title: 'USD', end: true, cell: ({ amount }) => formatExactMoney(amount) },
+          { title: 'Sum', names: true, cell: ([name]) => name },
+          { title: 'USD', end: true, cell: ([, usd]) => formatExactMoney(usd) },
         ]}
         rows={sums}
-        rowKey={({ name }) => name}
+        rowKey={([name]) => name}
         footer={
-          <tfoot>
-            <tr>
-              <th scope="row">Closing balance</th>
-              <td className="end">{formatExactMoney(of.closing_balance)}</td>
-            </tr>
-          </tfoot>
+          <>
+            <th scope="row">Closing balance</th>
+            <td className="end">{formatExactMoney(of.closing_balance)}</td>
+          </>
         }
       />
     </Card>
@@ -139,19 +150,6 @@ const entryColumns: readonly Column<Entry>[] = [
   { title: 'Note', cell: ({ note }) => note ?? unknown },
 ];
 
-function Entries({ of }: { readonly of: StatementObject }) {
-  return (
-    <Card title="Credits and corrections">
-      <Table
-        label="Credits and corrections"
-        columns={entryColumns}
-        rows={of.entries}
-        rowKey={({ id, at }) => id ?? at}
-      />
-    </Card>
-  );
-}
-
 type LateEntry = StatementObject['late'][number];
 const lateColumns: readonly Column<LateEntry>[] = [
   { title: 'Month', names: true, cell: ({ month }) => formatMonth(month) },
@@ -159,14 +157,6 @@ const lateColumns: readonly Column<LateEntry>[] = [
   { title: 'Requests', end: true, cell: ({ requests }) => formatCount(requests) },
   { title: 'Cost', end: true, cell: ({ cost }) => formatExactMoney(cost) },
 ];
-
-function Late({ of }: { readonly of: StatementObject }) {
-  return (
-    <Card title="Late usage of closed months">
-      <Table label="Late usage" columns={lateColumns} rows={of.late} rowKey={({ month, key }) => `${month} ${key}`} />
-    </Card>
-  );
-}
 
 /** Rows of a table. The file has all of them. */
 const maxRows = 200;
@@ -201,19 +191,17 @@ function Lines({ title, of, lines }: LinesProps) {
         rows={lines.slice(0, maxRows)}
         rowKey={({ id }) => id ?? ''}
         footer={
-          <tfoot>
-            <tr>
-              <th scope="row" colSpan={4}>
-                {lines.length > maxRows ? `All, with ${formatCount(lines.length - maxRows)} more of the CSV` : 'All'}
-              </th>
-              <td className="end">{formatExactMoney(of.usage)}</td>
-              <td className="end">{formatShare(of.usage === '0' ? 0 : 1)}</td>
-              <td className="end">{formatExactMoney(of.usage_before)}</td>
-              <td className="end">
-                <Trend now={Number(of.usage)} before={Number(of.usage_before)} />
-              </td>
-            </tr>
-          </tfoot>
+          <>
+            <th scope="row" colSpan={4}>
+              {lines.length > maxRows ? `All, with ${formatCount(lines.length - maxRows)} more of the CSV` : 'All'}
+            </th>
+            <td className="end">{formatExactMoney(of.usage)}</td>
+            <td className="end">{formatShare(of.usage === '0' ? 0 : 1)}</td>
+            <td className="end">{formatExactMoney(of.usage_before)}</td>
+            <td className="end">
+              <Trend now={Number(of.usage)} before={Number(of.usage_before)} />
+            </td>
+          </>
         }
       />
     </Card>

@@ -1,7 +1,7 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewTagBudgetObject, TagBudgetObject } from '../../../src/portal/api/tags.ts';
-import { call, type Page } from '../data/api.ts';
+import type { Page } from '../data/api.ts';
+import { useRead, useSend } from '../data/calls.ts';
 import { useMay } from '../data/rights.ts';
 import type { WorkspaceChoice } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
@@ -16,9 +16,7 @@ import { BudgetBar } from './budget-bar.tsx';
 import { budgetOf, periods } from './limit-fields.tsx';
 
 /** The open dialog. */
-type Open = { readonly kind: 'nothing' | 'set' } | { readonly kind: 'change' | 'remove'; readonly of: TagBudgetObject };
-
-const nothing: Open = { kind: 'nothing' };
+type Open = { readonly kind: 'set' } | { readonly kind: 'change' | 'remove'; readonly of: TagBudgetObject };
 
 const columns: readonly Column<TagBudgetObject>[] = [
   { title: 'Tag', names: true, cell: ({ tag }) => tag },
@@ -40,16 +38,13 @@ const actionsColumn = (choose: (open: Open) => void): Column<TagBudgetObject> =>
 
 /** The budgets of a workspace's tags, with what is spent of each. */
 export function TagBudgets({ of }: { readonly of: WorkspaceChoice }) {
-  const client = useQueryClient();
   const mayChange = useMay()('tag-budgets:change');
-  const [open, setOpen] = useState<Open>(nothing);
-  const close = (): void => setOpen(nothing);
-  const [path, queryKey] = [`/workspaces/${of.id}/tag-budgets`, ['tag-budgets', of.id]];
-  const budgets = useQuery({ queryKey, queryFn: () => call<Page<TagBudgetObject>>(path) });
-  const send = async (body: NewTagBudgetObject): Promise<void> => {
-    await call(path, { method: 'POST', body });
-    await client.invalidateQueries({ queryKey });
-  };
+  const [open, setOpen] = useState<Open>();
+  const close = (): void => setOpen(undefined);
+  const path = `/workspaces/${of.id}/tag-budgets`;
+  const budgets = useRead<Page<TagBudgetObject>>(['tag-budgets', of.id], path);
+  const send = useSend('tag-budgets');
+  const set = (given: NewTagBudgetObject): Promise<void> => send('POST', path, given);
   return (
     <Card title="Budgets of tags">
       <Loaded query={budgets}>
@@ -72,16 +67,16 @@ export function TagBudgets({ of }: { readonly of: WorkspaceChoice }) {
           </>
         )}
       </Loaded>
-      {open.kind === 'set' && <SetBudget onClose={close} onSubmit={send} />}
-      {open.kind === 'change' && <SetBudget of={open.of} onClose={close} onSubmit={send} />}
-      {open.kind === 'remove' && (
+      {open?.kind === 'set' && <SetBudget onClose={close} onSubmit={set} />}
+      {open?.kind === 'change' && <SetBudget of={open.of} onClose={close} onSubmit={set} />}
+      {open?.kind === 'remove' && (
         <Confirm
           title="Remove this budget?"
           action="Remove"
           danger
           isOpen
           onClose={close}
-          onConfirm={() => send({ tag: open.of.tag, budget: null })}
+          onConfirm={() => set({ tag: open.of.tag, budget: null })}
         >
           <p>
             Requests with <strong>{open.of.tag}</strong> are then limited only by the other limits of their keys.

@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import type { TopListObject, TopRowObject } from '../../../src/portal/api/top.ts';
 import { useAddress } from '../data/address.ts';
-import { call, withQuery } from '../data/api.ts';
+import { withQuery } from '../data/api.ts';
+import { useRead } from '../data/calls.ts';
 import { formatCount, formatMoney } from '../format/format.ts';
 import { Page } from '../parts/page.tsx';
 import { Segments } from '../parts/segments.tsx';
@@ -59,11 +59,7 @@ const columns: readonly Column<TopRowObject>[] = [
 export function TopPage() {
   const [{ by: asked }, setAddress] = useAddress();
   const { value: by } = groups.find(({ value }) => value === asked) ?? groups[0];
-  const top = useQuery({
-    queryKey: ['top', by],
-    queryFn: () => call<TopListObject>(withQuery('/top', { by })),
-    refetchInterval: everyMs,
-  });
+  const top = useRead<TopListObject>(['top', by], withQuery('/top', { by }), { refetchInterval: everyMs });
   return (
     <Page
       title="Top"

@@ -79,10 +79,7 @@ export function UsageCharts({ totals, grouped, now }: ChartsProps) {
 }
 
 /** The hours or days of a report, and their labels. */
-function axisOf(
-  { asked }: Usage,
-  now: number,
-): { readonly periods: readonly string[]; readonly labels: readonly string[] } {
+function axisOf({ asked }: Usage, now: number) {
   const period: Period = (['hour', 'week'] as const).find((one) => asked.by.includes(one)) ?? 'day';
   const periods = periodsOf(asked.filter, period, now);
   return {
@@ -115,25 +112,17 @@ interface Group {
 
 /** The groups of a report, the most expensive first, the others last. */
 function groupsOf(usage: Usage): readonly Group[] {
-  const { lines } = usage;
   const by = groupingOf(usage);
-  const byId = Map.groupBy(lines, (line) => line[by]);
-  const costOf = (id: string | null): number =>
-    id === null ? -1 : (byId.get(id) ?? []).reduce((sum, { cost }) => sum + Number(cost), 0);
-  return [...byId.entries()]
-    .map(([id, some]) => ({ cost: costOf(id), some }))
-    .toSorted((one, other) => other.cost - one.cost)
-    .flatMap(({ some }) => {
-      const [first] = some;
+  const costOf = ({ isOthers, lines }: Group): number =>
+    isOthers ? -1 : [...lines.values()].reduce((sum, { cost }) => sum + Number(cost), 0);
+  return [...Map.groupBy(usage.lines, (line) => line[by])]
+    .flatMap(([id, lines]): readonly Group[] => {
+      const [first] = lines;
       if (first === undefined) return [];
-      return [
-        {
-          name: groupName(first, by),
-          isOthers: first[by] === null,
-          lines: new Map(some.map((line) => [periodOf(line), line])),
-        },
-      ];
-    });
+      const byPeriod = new Map(lines.map((line) => [periodOf(line), line]));
+      return [{ name: groupName(first, by), isOthers: id === null, lines: byPeriod }];
+    })
+    .toSorted((one, other) => costOf(other) - costOf(one));
 }
 
 export const p50 = { name: 'p50', colour: '--quantile-1' } as const;

@@ -4,7 +4,7 @@ import type { Grouping } from '../data/usage.ts';
 import { type Range, ranges, type Span } from '../data/usage-range.ts';
 import { Button } from '../parts/button.tsx';
 import { CommittedField } from '../parts/committed-field.tsx';
-import { Select } from '../parts/fields.tsx';
+import { optionsOf, Select } from '../parts/fields.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 
@@ -77,7 +77,7 @@ export function UsageFilters({ range, time: { from, to }, by, tag, tagNames }: U
           label="Tag"
           value={tag ?? ''}
           onChange={(value) => change({ tag: value })}
-          options={tagNames.map(({ name }) => ({ value: name, label: name }))}
+          options={optionsOf(tagNames.map(({ name }) => name))}
         />
       )}
       {session.role !== 'key' && <WorkspaceSelect all />}

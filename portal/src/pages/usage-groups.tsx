@@ -22,26 +22,22 @@ const cost: Column<UsageLineObject> = {
 };
 
 const sums: readonly Column<UsageLineObject>[] = [
-  count('Requests', ({ requests }) => requests),
-  count('Errors', ({ errors }) => errors),
-  count('Prompt tokens', (line) => line.prompt_tokens),
-  count('of them cached', (line) => line.cached_tokens),
-  count('Output tokens', (line) => line.completion_tokens),
+  figure('Requests', ({ requests }) => requests),
+  figure('Errors', ({ errors }) => errors),
+  figure('Prompt tokens', (line) => line.prompt_tokens),
+  figure('of them cached', (line) => line.cached_tokens),
+  figure('Output tokens', (line) => line.completion_tokens),
 ];
 
 const times: readonly Column<UsageLineObject>[] = [
-  {
-    ...{ title: 'First token p50', end: true, cell: (line) => orUnknown(line.first_token_p50_ms, formatMs) },
-    sortBy: (line) => line.first_token_p50_ms ?? -1,
-  },
-  {
-    ...{ title: 'p95', end: true, cell: (line) => orUnknown(line.first_token_p95_ms, formatMs) },
-    sortBy: (line) => line.first_token_p95_ms ?? -1,
-  },
+  figure('First token p50', (line) => line.first_token_p50_ms, formatMs),
+  figure('p95', (line) => line.first_token_p95_ms, formatMs),
 ];
 
-function count(title: string, of: (line: UsageLineObject) => number): Column<UsageLineObject> {
-  return { title, end: true, cell: (line) => formatCount(of(line)), sortBy: of };
+type Figure = (line: UsageLineObject) => number | null | undefined;
+
+function figure(title: string, of: Figure, format: (value: number) => string = formatCount): Column<UsageLineObject> {
+  return { title, end: true, cell: (line) => orUnknown(of(line), format), sortBy: (line) => of(line) ?? -1 };
 }
 
 interface MonthsOptions {
@@ -81,11 +77,8 @@ function comparisons(months: Months, by: Grouping): readonly Column<UsageLineObj
   const shareOf = ({ cost }: UsageLineObject): number =>
     Number(total.cost) === 0 ? 0 : Number(cost) / Number(total.cost);
   return [
-    { title: 'Share', end: true, cell: (line) => formatShare(shareOf(line)), sortBy: shareOf },
-    {
-      ...{ title: beforeTitle, end: true, cell: (line) => orUnknown(costBefore(line), formatMoney) },
-      sortBy: (line) => costBefore(line) ?? -1,
-    },
+    figure('Share', shareOf, formatShare),
+    figure(beforeTitle, costBefore, formatMoney),
     {
       ...{ title: 'Change', end: true },
       cell: (line) => <Trend now={Number(line.cost)} before={costBefore(line)} />,
@@ -141,16 +134,14 @@ export function UsageGroups({ usage, months }: UsageGroupsProps) {
         rowKey={(line) => line[by] ?? ''}
         footer={
           months !== undefined && (
-            <tfoot>
-              <tr>
-                <th scope="row">Total</th>
-                {columns.slice(1).map(({ title, end, cell }) => (
-                  <td key={title} className={end && 'end'}>
-                    {title === 'Workspace' ? '' : cell(months.total)}
-                  </td>
-                ))}
-              </tr>
-            </tfoot>
+            <>
+              <th scope="row">Total</th>
+              {columns.slice(1).map(({ title, end, cell }) => (
+                <td key={title} className={end && 'end'}>
+                  {title === 'Workspace' ? '' : cell(months.total)}
+                </td>
+              ))}
+            </>
           )
         }
       />

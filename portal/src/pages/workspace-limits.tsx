@@ -1,5 +1,5 @@
 import type { WorkspaceChangeObject, WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
-import { changedFields, linesOf, TextArea, TextField } from '../parts/fields.tsx';
+import { changedFields, linesOf, pairsText, TextArea, TextField } from '../parts/fields.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { countOf, countText, TokensField } from './limit-fields.tsx';
 import { changedNotEnforced, limitsOfWorkspace, NotEnforced } from './not-enforced.tsx';
@@ -9,11 +9,6 @@ interface WorkspaceLimitsProps {
   readonly onClose: () => void;
   readonly onSubmit: (given: WorkspaceChangeObject) => Promise<void>;
 }
-
-const linesText = (record: Readonly<Record<string, string | number>> | null, separator: string): string =>
-  Object.entries(record ?? {})
-    .map(([name, value]) => `${name}${separator}${value}`)
-    .join('\n');
 
 /** What stands before and after the last separator of each line. The server refuses a line without one. */
 function recordOf<Value>(
@@ -39,8 +34,8 @@ export function WorkspaceLimits({ of, onClose, onSubmit }: WorkspaceLimitsProps)
   const first = {
     max_in_flight: String(of.max_in_flight),
     tokens_per_minute: countText(of.tokens_per_minute),
-    tag_tokens_per_minute: linesText(of.tag_tokens_per_minute, ': '),
-    labels: linesText(of.labels, '='),
+    tag_tokens_per_minute: pairsText(of.tag_tokens_per_minute, ': '),
+    labels: pairsText(of.labels),
     not_enforced: of.not_enforced,
   };
   return (

@@ -1,47 +1,36 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { NewWorkspaceObject, WorkspaceObject, WorkspaceChangeObject } from '../../../src/portal/api/workspaces.ts';
-import { call, withQuery } from '../data/api.ts';
+import type { NewWorkspaceObject, WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
+import { withQuery } from '../data/api.ts';
+import { useSend } from '../data/calls.ts';
 import { useWorkspacesQuery } from '../data/workspaces.ts';
 import { formatAvailable, formatCount } from '../format/format.ts';
 import { workspaceState } from '../data/states.ts';
 import { StateBadge } from '../parts/badge.tsx';
 import { Declared } from '../parts/declared.tsx';
 import { Button } from '../parts/button.tsx';
-import { Confirm } from '../parts/dialog.tsx';
-import { TextField, textOf } from '../parts/fields.tsx';
+import { pairsText, TextField, textOf } from '../parts/fields.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { AskFirst } from './ask-first.tsx';
 import { CountOnly, limitsOfWorkspace } from './not-enforced.tsx';
 import { WorkspaceLimits } from './workspace-limits.tsx';
 
 type Open =
-  | { readonly kind: 'nothing' }
   | { readonly kind: 'create' }
   | { readonly kind: 'limit' | 'suspend' | 'resume'; readonly of: WorkspaceObject };
 
-const nothing: Open = { kind: 'nothing' };
 /** Limits of tags in the table. The form has all. */
 const shownTags = 3;
 
 /** All workspaces, for admins: make them, change their limits, suspend them. */
 export function WorkspacesPage() {
   const workspaces = useWorkspacesQuery();
-  const client = useQueryClient();
-  const [open, setOpen] = useState<Open>(nothing);
-  const close = (): void => setOpen(nothing);
-  const send = async (
-    path: string,
-    method: 'POST' | 'PATCH',
-    body: NewWorkspaceObject | WorkspaceChangeObject,
-  ): Promise<void> => {
-    if (Object.keys(body).length === 0) return;
-    await call(path, { method, body });
-    await client.invalidateQueries({ queryKey: ['workspaces'] });
-  };
+  const send = useSend('workspaces');
+  const [open, setOpen] = useState<Open>();
+  const close = (): void => setOpen(undefined);
   const create = (
     <Button kind="primary" icon="plus" onPress={() => setOpen({ kind: 'create' })}>
       Create workspace
@@ -64,34 +53,24 @@ export function WorkspacesPage() {
           />
         )}
       </Loaded>
-      {open.kind === 'create' && (
-        <CreateWorkspace onClose={close} onSubmit={(given) => send('/workspaces', 'POST', given)} />
+      {open?.kind === 'create' && (
+        <CreateWorkspace onClose={close} onSubmit={(given) => send('POST', '/workspaces', given)} />
       )}
-      {open.kind === 'limit' && (
+      {open?.kind === 'limit' && (
         <WorkspaceLimits
           of={open.of}
           onClose={close}
-          onSubmit={(given) => send(`/workspaces/${open.of.id}`, 'PATCH', given)}
+          onSubmit={(given) => send('PATCH', `/workspaces/${open.of.id}`, given)}
         />
       )}
-      {(open.kind === 'suspend' || open.kind === 'resume') && (
-        <Confirm
-          title={open.kind === 'suspend' ? 'Suspend this workspace?' : 'Resume this workspace?'}
-          action={open.kind === 'suspend' ? 'Suspend' : 'Resume'}
-          danger={open.kind === 'suspend'}
-          isOpen
+      {(open?.kind === 'suspend' || open?.kind === 'resume') && (
+        <AskFirst
+          kind={open.kind}
+          what="workspace"
+          name={open.of.name}
           onClose={close}
-          onConfirm={() =>
-            send(`/workspaces/${open.of.id}`, 'PATCH', { status: open.kind === 'suspend' ? 'suspended' : 'active' })
-          }
-        >
-          <p>
-            <strong>{open.of.name}</strong>:{' '}
-            {open.kind === 'suspend'
-              ? 'Weir refuses all its keys until you resume it.'
-              : 'Weir accepts its keys again.'}
-          </p>
-        </Confirm>
+          onConfirm={(status) => send('PATCH', `/workspaces/${open.of.id}`, { status })}
+        />
       )}
     </Page>
   );
@@ -108,13 +87,7 @@ function columnsOf(open: OpenOne): readonly Column<WorkspaceObject>[] {
         <span className="cell-name">
           {name}
           <code className="small muted">{id}</code>
-          {labels !== null && (
-            <span className="small muted">
-              {Object.entries(labels)
-                .map(([label, value]) => `${label}=${value}`)
-                .join(', ')}
-            </span>
-          )}
+          {labels !== null && <span className="small muted">{pairsText(labels, '=', ', ')}</span>}
           <Declared by={declared_by} />
         </span>
       ),

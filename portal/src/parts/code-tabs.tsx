@@ -15,7 +15,7 @@ export function CodeTabs({ of, examples, isSecret = false }: CodeTabsProps) {
     <Tabs className="stack-tight">
       <TabList aria-label={`Languages, ${of}`} className="segments" style={{ width: 'fit-content', flexWrap: 'wrap' }}>
         {examples.map(({ name }) => (
-          <Tab key={name} id={name} className="segment" style={{ display: 'flex', alignItems: 'center' }}>
+          <Tab key={name} id={name} className="segment">
             {name}
           </Tab>
         ))}

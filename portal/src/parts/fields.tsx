@@ -40,7 +40,7 @@ export function FieldNotes({ id, hint, error }: FieldNotesProps) {
   return (
     <>
       {hint !== undefined && (
-        <span className="hint" id={`${id}-hint`}>
+        <span className="small muted" id={`${id}-hint`}>
           {hint}
         </span>
       )}
@@ -53,9 +53,7 @@ export function FieldNotes({ id, hint, error }: FieldNotesProps) {
   );
 }
 
-interface TextFieldProps extends FieldProps, ComponentProps<'input'> {}
-
-export function TextField({ label, hint, error, ...rest }: TextFieldProps) {
+export function TextField({ label, hint, error, ...rest }: FieldProps & ComponentProps<'input'>) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(described) => <input className="input" autoComplete="off" spellCheck={false} {...rest} {...described} />}
@@ -63,9 +61,7 @@ export function TextField({ label, hint, error, ...rest }: TextFieldProps) {
   );
 }
 
-interface TextAreaProps extends FieldProps, ComponentProps<'textarea'> {}
-
-export function TextArea({ label, hint, error, ...rest }: TextAreaProps) {
+export function TextArea({ label, hint, error, ...rest }: FieldProps & ComponentProps<'textarea'>) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(described) => <textarea className="input" {...rest} {...described} />}
@@ -77,6 +73,10 @@ export interface Option {
   readonly value: string;
   readonly label: string;
 }
+
+/** Values that are their own labels. */
+export const optionsOf = (values: Iterable<string>): readonly Option[] =>
+  Array.from(values, (value) => ({ value, label: value }));
 
 interface SelectProps extends FieldProps, Omit<ComponentProps<'select'>, 'onChange'> {
   readonly options: readonly Option[];
@@ -121,6 +121,12 @@ export function changedFields<Values extends Readonly<Record<string, (text: stri
   });
   return Object.fromEntries(changed) as { readonly [Name in keyof Values]?: ReturnType<Values[Name]> };
 }
+
+/** Names and their values, in the form in which a field takes them. */
+export const pairsText = (of: object | null | undefined, sets = '=', between = '\n'): string =>
+  Object.entries(of ?? {})
+    .map((pair) => pair.join(sets))
+    .join(between);
 
 const splitBy = (separator: string) => (text: string) =>
   text

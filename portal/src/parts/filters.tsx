@@ -165,7 +165,7 @@ function SearchBox({ label, placeholder, fields, onType }: FiltersProps) {
           if (key === 'Enter' && !currentTarget.getAttribute('aria-activedescendant')) search();
         }}
       />
-      <Popover className="popup-menu popup-list" placement="bottom start">
+      <Popover className="card popup-menu popup-list" placement="bottom start">
         <ListBox<(typeof suggestions)[number]>>
           {(suggestion) => (
             <ListBoxItem id={suggestion.id} textValue={suggestion.text} className="popup-menu-item">
@@ -205,7 +205,7 @@ const presets = [
 function Presets() {
   const [, change] = useAddress();
   return (
-    <div className="presets">
+    <div className="actions presets">
       {presets.map(({ word, since }) => (
         <Button
           key={word}

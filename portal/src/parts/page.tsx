@@ -52,10 +52,16 @@ export interface Fact {
   readonly value: ReactNode;
 }
 
+interface FactsProps {
+  readonly facts: readonly Fact[];
+  /** `rows`: one below the other. */
+  readonly as?: 'facts' | 'rows';
+}
+
 /** A list of names and values. */
-export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
+export function Facts({ facts, as = 'facts' }: FactsProps) {
   return (
-    <dl className="facts">
+    <dl className={as}>
       {facts.map(({ name, value }) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -16,7 +16,7 @@ export function RowActions({ of, actions }: RowActionsProps) {
     return (
       <MenuTrigger>
         <Button kind="quiet" size="small" icon="more" aria-label={`Actions on ${of}`} />
-        <Popover className="popup-menu" placement="bottom end">
+        <Popover className="card popup-menu" placement="bottom end">
           <Menu aria-label={`Actions on ${of}`}>
             {actions.map(({ word, onChoose }) => (
               <MenuItem key={word} className="popup-menu-item" onAction={onChoose}>

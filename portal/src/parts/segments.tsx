@@ -17,12 +17,7 @@ export function Segments<Value extends string>({ label, value, options, onChange
   return (
     <RadioGroup aria-label={label} className="segments" orientation="horizontal" value={value} onChange={choose}>
       {options.map((option) => (
-        <Radio
-          key={option.value}
-          value={option.value}
-          className="segment"
-          style={{ display: 'flex', alignItems: 'center' }}
-        >
+        <Radio key={option.value} value={option.value} className="segment">
           {option.label}
         </Radio>
       ))}

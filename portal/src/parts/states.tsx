@@ -5,14 +5,14 @@ import { Button } from './button.tsx';
 
 interface WaitingProps {
   readonly lines?: number;
-  /** The class of what comes; undefined: lines, as of a table. */
+  /** The class of what comes; undefined: lines in a card, as of a table. */
   readonly shape?: 'figures' | 'columns' | undefined;
 }
 
 /** Placeholders while data loads, in the shape of what comes, so that the page does not jump. */
 export function Waiting({ lines = 6, shape }: WaitingProps) {
   return (
-    <div className={`waiting ${shape ?? ''}`} role="status" aria-label="Loading">
+    <div className={`waiting ${shape ?? 'card'}`} role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, line) => (
         <span key={line} />
       ))}
@@ -25,7 +25,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'none';
 export function Notice({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   return (
     <div className="notice" data-tone={tone} role={tone === 'bad' ? 'alert' : undefined}>
-      <div>{children}</div>
+      {children}
     </div>
   );
 }
@@ -67,13 +67,12 @@ interface LoadedProps<Data> extends WaitingProps {
 
 /** The data of a query, or its state. Data of an older selection stays visible while that of the new one loads, and is dimmed. */
 export function Loaded<Data>({ query, children, ...waiting }: LoadedProps<Data>): ReactNode {
-  if (query.data !== undefined) {
-    return (
-      <div className="loaded" aria-busy={query.isPlaceholderData}>
-        {query.isError && <Problem error={query.error} retry={() => void query.refetch()} />}
-        {children(query.data)}
-      </div>
-    );
-  }
-  return query.isError ? <Problem error={query.error} retry={() => void query.refetch()} /> : <Waiting {...waiting} />;
+  const problem = query.isError && <Problem error={query.error} retry={() => void query.refetch()} />;
+  if (query.data === undefined) return problem || <Waiting {...waiting} />;
+  return (
+    <div className="loaded" aria-busy={query.isPlaceholderData}>
+      {problem}
+      {children(query.data)}
+    </div>
+  );
 }

@@ -30,6 +30,7 @@ interface TableProps<Row> {
   readonly empty?: ReactNode;
   readonly rowKey: (row: Row) => string;
   readonly isSelected?: (row: Row) => boolean;
+  /** The cells of a last row. */
   readonly footer?: ReactNode;
   /** The rows of a wide window are low, so that forty fit. */
   readonly isLow?: boolean;
@@ -128,7 +129,11 @@ export function Table<Row>({
               <Cells key={rowKey(row)} isSelected={isSelected?.(row) === true} {...{ row, columns, lines, hasMore }} />
             ))}
           </tbody>
-          {footer}
+          {footer && (
+            <tfoot role="rowgroup">
+              <tr role="row">{footer}</tr>
+            </tfoot>
+          )}
         </table>
       </div>
     </div>

@@ -57,7 +57,7 @@ export function Jump({ onClose }: { readonly onClose: () => void }) {
             if (key === 'Enter' && !currentTarget.hasAttribute('aria-activedescendant')) go(places[0]?.href);
           }}
         />
-        <Popover className="popup-menu popup-list" placement="bottom start">
+        <Popover className="card popup-menu popup-list" placement="bottom start">
           <ListBox<Place> renderEmptyState={() => <span className="popup-menu-item muted">Nothing found</span>}>
             {({ href, text: name, kind, note }) => (
               <ListBoxItem id={href} textValue={name} className="popup-menu-item">
@@ -68,7 +68,7 @@ export function Jump({ onClose }: { readonly onClose: () => void }) {
           </ListBox>
         </Popover>
       </ComboBox>
-      <p className="hint">
+      <p className="small muted">
         {isCut ? `Keys of ${mostWorkspaces} workspaces are searched, the chosen one first.` : 'Escape closes.'}
       </p>
     </Dialog>

@@ -43,7 +43,7 @@ export function Layout({ children }: { readonly children: ReactNode }) {
   }, [location]);
   return (
     <div className="shell">
-      <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+      <a className="button skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the page
       </a>
       <header className="top">
@@ -98,7 +98,7 @@ function Side({ isOpen }: { readonly isOpen: boolean }) {
           </ul>
         ))}
       </nav>
-      <div className="side-end">
+      <div className="stack side-end">
         <Segments
           label="Colours"
           value={theme}
@@ -111,7 +111,7 @@ function Side({ isOpen }: { readonly isOpen: boolean }) {
         />
         <div className="who">
           <div>
-            <div className="who-name">{session.name}</div>
+            <div className="who-name cut">{session.name}</div>
             <div className="small muted">{roleName(session)}</div>
           </div>
           <Button kind="quiet" icon="leave" aria-label="Sign out" onPress={() => void signOut()} />
