@@ -68,7 +68,7 @@ describe('data of the portal', () => {
 });
 
 function Letters() {
-  const letters = useList<string>({ queryKey: ['letters'], path: '/letters' });
+  const letters = useList<string>(['letters'], '/letters');
   return (
     <>
       <Loaded query={letters}>{(all) => <p>{all.join(' ')}</p>}</Loaded>

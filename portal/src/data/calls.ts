@@ -13,16 +13,16 @@ export function useRead<Answer>(queryKey: readonly unknown[], path: string, opti
   return useQuery({ queryKey, queryFn: ({ signal }) => call<Answer>(path, { signal }), ...options });
 }
 
-interface ListOptions {
-  /** Key of the list in the cache. */
-  readonly queryKey: readonly unknown[];
-  readonly path: string;
+interface ListOptions extends Pick<ReadOptions, 'enabled'> {
   readonly query?: Parameters<typeof withQuery>[1];
-  readonly enabled?: boolean;
 }
 
 /** A list that is loaded page by page: the rows so far, and how to load more. */
-export function useList<Item>({ queryKey, path, query = {}, enabled = true }: ListOptions) {
+export function useList<Item>(
+  queryKey: readonly unknown[],
+  path: string,
+  { query = {}, ...options }: ListOptions = {},
+) {
   return useInfiniteQuery({
     queryKey: [...queryKey, query],
     queryFn: ({ pageParam, signal }) => call<Page<Item>>(withQuery(path, { ...query, cursor: pageParam }), { signal }),
@@ -30,7 +30,7 @@ export function useList<Item>({ queryKey, path, query = {}, enabled = true }: Li
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     select: ({ pages }) => pages.flatMap(({ data }) => data),
     placeholderData: keepPreviousData,
-    enabled,
+    ...options,
   });
 }
 

@@ -93,12 +93,7 @@ export function AuditPage() {
   const [{ by, actor, action, object, from, to }, change] = useAddress();
   const query = { workspace: workspace ?? undefined, by, actor, action, object, from, to };
   const isNarrowed = Object.values(query).some((part) => part !== undefined);
-  const entries = useList<AuditEntryObject>({
-    queryKey: ['audit'],
-    path: '/audit',
-    query,
-    enabled: workspace !== null,
-  });
+  const entries = useList<AuditEntryObject>(['audit'], '/audit', { query, enabled: workspace !== null });
   return (
     <Page
       title="Audit log"

@@ -136,7 +136,7 @@ function whenOut(left: number, perDay: number, now: number): { readonly value: s
 }
 
 function Credits({ of }: { readonly of: WorkspaceChoice }) {
-  const credits = useList<CreditObject>({ queryKey: ['credits', of.id], path: `/workspaces/${of.id}/credits` });
+  const credits = useList<CreditObject>(['credits', of.id], `/workspaces/${of.id}/credits`);
   const columns: readonly Column<CreditObject>[] = [
     { title: 'When', names: true, cell: ({ created_at: at }) => <span className="nowrap">{formatMoment(at)}</span> },
     { title: 'Amount', end: true, cell: ({ amount }) => formatExactMoney(amount) },

@@ -32,8 +32,8 @@ export function KeysPage() {
   const [created, setCreated] = useState<CreatedKeyObject>();
   const path = `/workspaces/${workspace?.id ?? ''}/keys`;
   const [{ search }] = useAddress();
-  const keys = useList<KeyObject>({
-    ...{ queryKey: ['keys', workspace?.id], path, query: { search } },
+  const keys = useList<KeyObject>(['keys', workspace?.id], path, {
+    query: { search },
     enabled: workspace !== undefined,
   });
   const send = useSend('keys');

@@ -30,12 +30,7 @@ export function RequestsPage() {
   const isNarrowed = [key, model, outcome, surface, search, from, to].some((part) => part !== undefined);
   const isWanted = useWanted(query);
   const [live, setLive] = useState<readonly ListedRequestObject[]>([]);
-  const list = useList<ListedRequestObject>({
-    queryKey: ['requests'],
-    path: '/requests',
-    query,
-    enabled: workspace !== null,
-  });
+  const list = useList<ListedRequestObject>(['requests'], '/requests', { query, enabled: workspace !== null });
   // Many requests may end at once, and each would render the whole table again.
   const ended = useRef<ListedRequestObject[]>([]);
   const show = useThrottled(showMs, () => {
