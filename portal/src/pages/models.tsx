@@ -96,7 +96,7 @@ const states: readonly Option[] = ['Available', 'Degraded', 'Unavailable', 'Unkn
 
 /** Models that the page shows at first, and more of at a time. */
 const shownAtOnce = 50;
-/** From so many rows on they are low, so that forty fit a screen. Fewer have room for fingers. */
+/** From so many rows on they are as low as a target may be, 24 pixels, so that forty fit a screen of 1080. */
 const manyRows = 25;
 const hourMs = 3_600_000;
 

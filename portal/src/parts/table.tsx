@@ -32,7 +32,7 @@ interface TableProps<Row> {
   readonly isSelected?: (row: Row) => boolean;
   /** The cells of a last row. */
   readonly footer?: ReactNode;
-  /** The rows of a wide window are low, so that forty fit. */
+  /** The rows of a wide window are 24 pixels high. */
   readonly isLow?: boolean;
 }
 
