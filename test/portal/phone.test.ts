@@ -38,7 +38,7 @@ test('nothing on any page scrolls sideways at 390 pixels, and a card opens to al
     heights[path] = await page.evaluate(tallest);
   }
   expect(wide).toEqual({});
-  // Two lines of text with their space; a bar of a budget is higher than text, and the links of a problem may need a line.
+  // Two lines of text with their space; a bar of a budget is higher than text.
   expect(Object.entries(heights).filter(([, height]) => Number(height) > 90)).toEqual([]);
   await page.goto('/requests');
   const row = page.getByRole('row').nth(1);

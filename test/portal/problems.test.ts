@@ -73,6 +73,15 @@ test('a red row leads to the cause and the repair in three clicks', async () => 
   expect(answer.status).toBeGreaterThanOrEqual(500);
   await expect.poll(() => row.innerText()).toMatch(/Critical[^]*test\/refused[^]*refuses its key/);
 
+  // On a phone both links have a place in a card of two lines.
+  await page.setViewportSize({ width: 390, height: 844 });
+  const links = ['Failed requests', 'What to do about Backend/refusing'].map((name) => row.getByRole('link', { name }));
+  await expect.poll(async () => (await row.boundingBox())?.height).toBeLessThan(70);
+  for (const link of links) expect((await link.boundingBox())?.height).toBeGreaterThanOrEqual(24);
+  await expectNoOverflow(page);
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 1280, height: 800 });
+
   await row.getByRole('link', { name: 'What to do about Backend/refusing' }).click();
   const sheet = page.getByRole('dialog', { name: 'Backend/refusing refuses its key' });
   await sheet.getByText('Correct the key in the Backend’s Secret.').waitFor();

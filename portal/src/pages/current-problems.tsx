@@ -87,7 +87,7 @@ const columns: readonly Column<ProblemRow>[] = [
   { title: 'Severity', line: 1, cell: ({ severity }) => <Severity of={severity} /> },
   { title: 'Object', names: true, cell: (row) => <ProblemObject of={row} /> },
   { title: 'Cause', line: 2, cell: ({ title }) => title },
-  { title: 'Since', line: 2, cell: ({ since }) => <Ago at={since} /> },
+  { title: 'Since', line: 1, cell: ({ since }) => <Ago at={since} /> },
   { title: 'Failed requests', bare: true, cell: (row) => <FailedRequests of={row} /> },
   { title: 'What to do', bare: true, cell: (row) => <WhatToDo of={row} /> },
 ];
@@ -135,7 +135,7 @@ function WhatToDo({ of: { id, object } }: { readonly of: ProblemRow }) {
   const [selection] = useAddress();
   return (
     <Link
-      className="nowrap"
+      className="nowrap what-to-do"
       href={withQuery(path, { ...selection, problem: id })}
       aria-label={`What to do about ${object}`}
     >
