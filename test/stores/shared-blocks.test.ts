@@ -32,6 +32,15 @@ async function startGate(): Promise<OpenAddressGate> {
   return gate;
 }
 
+/** Closes connections of this name, as a proxy or a firewall between them does. */
+async function closeConnections(name: string): Promise<void> {
+  await valkey.ask(async (client) => {
+    const lines = String(await client.client('LIST')).split('\n');
+    for (const line of lines.filter((each) => each.includes(` name=${name} `)))
+      await client.client('KILL', 'ID', /^id=(\d+)/.exec(line)?.[1] ?? '');
+  });
+}
+
 describe('failed authentication over several replicas', () => {
   it('is counted together, and 31 failures block the address on each of them', async () => {
     const gates = [await startGate(), await startGate(), await startGate()];
@@ -57,6 +66,36 @@ describe('failed authentication over several replicas', () => {
     await expect.poll(() => asleep.blockedMs('198.51.100.9')).toBeGreaterThan(5_000);
     expect(late.blockedMs('198.51.100.9')).toBeLessThanOrEqual(30_000);
     expect(late.blockedMs('198.51.100.10')).toBe(0);
+  });
+
+  it('is told to a replica without a right to the channel, also after its connection broke', async () => {
+    await valkey.ask((client) => client.call('ACL', 'SETUSER', 'default', 'resetchannels'));
+    onTestFinished(() =>
+      valkey.ask(async (client) => void (await client.call('ACL', 'SETUSER', 'default', 'allchannels'))),
+    );
+    const [first, second] = [await startGate(), await startGate()];
+    const failAt = (address: string) => {
+      for (let count = 0; count < 31; count += 1) first.failed(address);
+    };
+    failAt('198.51.100.11');
+    await expect.poll(() => second.blockedMs('198.51.100.11')).toBeGreaterThan(0);
+    await closeConnections('weir');
+    await Promise.all(replicas.map((replica) => replica.down()));
+    await Promise.all(replicas.map((replica) => replica.up()));
+    failAt('198.51.100.12');
+    await expect.poll(() => second.blockedMs('198.51.100.12')).toBeGreaterThan(0);
+  });
+
+  it('is read by a replica that was away with one connection only', async () => {
+    const gates = [await startGate(), await startGate()];
+    await expect.poll(async () => (await valkey.ask((client) => client.pubsub('NUMSUB', 'weir:blocked')))[1]).toBe(2);
+    const until = await valkey.ask((client) => client.time());
+    await valkey.ask((client) =>
+      client.zadd('weir:blocked-until', (Number(until[0]) - 1_700_000_000) * 1000 + 20_000, '198.51.100.13'),
+    );
+    expect(gates.map((gate) => gate.blockedMs('198.51.100.13'))).toEqual([0, 0]);
+    await closeConnections('weir');
+    await expect.poll(() => gates.map((gate) => gate.blockedMs('198.51.100.13') > 0)).toEqual([true, true]);
   });
 
   it('is counted by each replica for itself while the server is away', async () => {

@@ -97,13 +97,20 @@ function serverClient(url: string): ValkeyClient {
     subscribe: (channel, { take, listening, refused }) => {
       const subscription = client.duplicate({ connectionName: 'weir-subscriber' });
       subscriber = subscription;
-      const ready = (): void => {
-        if (client.status === 'ready' && subscription.status === 'ready') listening();
-      };
+      let isRefused = false;
       subscription.on('error', () => undefined);
       subscription.on('message', (_: string, message: string) => take(message));
-      subscription.on('ready', () => void subscription.subscribe(channel).then(ready, refused));
-      client.on('ready', ready);
+      subscription.on('ready', () => {
+        isRefused = false;
+        void subscription.subscribe(channel).then(listening, () => {
+          isRefused = true;
+          refused?.();
+        });
+      });
+      // What could not be read before can be read now.
+      client.on('ready', () => {
+        if (!isRefused) listening();
+      });
     },
     close: () => {
       client.disconnect();

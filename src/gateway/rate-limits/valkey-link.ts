@@ -103,8 +103,8 @@ export function createValkeyLink(
     drop: (): void => drop(link),
     /**
      * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: at the start
-     * and after every interruption, as soon as both the subscription and the connection are ready. If the server gives no
-     * right to the channel, `listening` is called every second, so that what is read there reaches this process nevertheless.
+     * and after every interruption of the subscription or the connection. If the server gives no right to the channel,
+     * `listening` is called every second, so that what is read there reaches this process nevertheless.
      */
     subscribe: (channel: string, subscription: Subscription): void =>
       client.subscribe(channel, {
