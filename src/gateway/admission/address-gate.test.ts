@@ -156,7 +156,10 @@ describe('the gate of failed authentication (docs/reference/api.md §5, rule 5)'
     expect(await fail(blocked)).toBe('unauthenticated');
     clock.advance(10_500);
     const refused = throughGate(blocked, gate, () => Promise.resolve('in'));
-    await expect(refused).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 20 });
+    await expect(refused).rejects.toMatchObject({
+      ...{ code: 'rate_limited', retryAfterSeconds: 20, limit: 'address-blocked' },
+      message: 'Too many requests without a valid API key came from this address.',
+    });
     expect(await come('203.0.113.8')).toBe('in');
     clock.advance(19_499);
     expect(await come(blocked)).toBe('rate_limited');

@@ -74,6 +74,7 @@ describe('a new request', () => {
     ['the loop is half way, and chance is for it', { eventLoopDelayMs: 200 }, 0.5, 'admitted'],
     ['the loop is at its last threshold', { eventLoopDelayMs: 300 }, 0.999, 'event-loop'],
     ['other programs have the cores, and few are open', { eventLoopDelayMs: 900, openRequests: 7 }, 0, 'admitted'],
+    ['other programs have the cores, and eight are open', { eventLoopDelayMs: 900, openRequests: 8 }, 0, 'event-loop'],
     [
       'the loop is busy itself, and few are open',
       { eventLoopDelayMs: 900, ownDelayMs: 900, openRequests: 1 },

@@ -172,7 +172,7 @@ function delayOf({ eventLoopDelayMs, ownDelayMs }: Load, openRequests: number): 
 
 function isShed(value: number, range: SheddingRange, random: () => number): boolean {
   const share = shareShed(value, range);
-  return share > 0 && (share === 1 || random() < share);
+  return share > 0 && random() < share;
 }
 
 function shareShed(value: number, { from, to }: SheddingRange): number {

@@ -259,6 +259,20 @@ describe('the time of uploads', () => {
     expect(ended).toHaveLength(1);
   });
 
+  it('begins once, and not after the request has ended', () => {
+    const [begun, ended] = [open(), open()];
+    let reads = 0;
+    const begin = { read: () => void (reads += 1), expire: () => undefined };
+    begun.begin(begin);
+    begun.begin(begin);
+    ended.close();
+    ended.begin(begin);
+    expect([reads, uploads.arriving()]).toEqual([1, 1]);
+    begun.close();
+    expect([uploads.arriving(), clock.armed()]).toEqual([0, 0]);
+    uploads.close();
+  });
+
   it('takes one timer for all of them', () => {
     const many = Array.from({ length: 100 }, () => arriving(1));
     expect(clock.armed()).toBe(1);

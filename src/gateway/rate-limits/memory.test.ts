@@ -57,6 +57,16 @@ describe('the bucket of a key', () => {
   });
 });
 
+it('a request beyond a rate that is not enforced takes no token', () => {
+  const { clock, limits, refusal } = begin();
+  const ask = rateAsk({ rate: 1, burst: 1 });
+  for (let request = 0; request < 5; request += 1)
+    expect(limits.admit({ ...ask, notEnforced: ['rate'] }).kind).toBe('admitted');
+  clock.advance(1_000);
+  expect(refusal(ask)).toBeUndefined();
+  expect(refusal(ask)).toBe('rate');
+});
+
 describe('the places of a workspace', () => {
   const ask = rateAsk({ maxInFlight: 2 });
 

@@ -29,3 +29,23 @@ it.each<[unknown, readonly unknown[]]>([
   subscription?.take(message as string);
   expect(found).toEqual(blocked);
 });
+
+it.each([
+  [false, '192.0.2.1', 0],
+  [true, '192.0.2.1', 1],
+  [true, 'not an address', 0],
+])('with a link that is up: %s, a failure of %s is sent %i times', (isUp, network, times) => {
+  let sent = 0;
+  const link: Partial<ValkeyLink> = {
+    ...{ key: (name) => name, subscribe: () => undefined, isUp: () => isUp },
+    run: () => {
+      sent += 1;
+      return Promise.resolve(1);
+    },
+  };
+  shareBlocks({
+    link: link as ValkeyLink,
+    ...{ tolerated: 30, windowMs: 30_000, blockMs: 30_000, block: () => undefined },
+  })(network);
+  expect(sent).toBe(times);
+});

@@ -5,6 +5,7 @@ import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { replicasOf } from '../../../test/support/virtual-replicas.ts';
 import type { Limits, LimitsAsk, Slot } from '../../core/limits.ts';
 import { createMemoryLimits } from './memory.ts';
+import { tightest } from './rate-buckets.ts';
 
 const perMinute = 10_000;
 const roomy = { rate: 1e6, burst: 1e6 };
@@ -224,4 +225,13 @@ it.each([
   await world.run(5_000);
   const next = await dispatch(world, { replica: 1, expected: 0 });
   expect(isSlot(next) && next.tokens?.()?.remaining).toBe(perMinute);
+});
+
+it.each([
+  ['the least left', [50_000, 59_500], 600],
+  ['the longest wait of those with nothing left', [70_000, 60_000], 60],
+  ['the longest wait of those with nothing left', [60_000, 80_000], 600],
+])('the status of several limits is that with %s', (_, fullInMs, expected) => {
+  const limits = [60, 600].map((size) => ({ id: `key:${size}`, by: 'tokens' as const, perMinute: size }));
+  expect(tightest(limits, (__, at) => fullInMs[at]!)?.limit).toBe(expected);
 });

@@ -61,21 +61,20 @@ export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }
   const parts = (address.kind === 'server' ? [undefined] : clusterTags).map(makePart);
   const [first] = parts;
   if (first === undefined) throw new Error('there is no part');
-  let reported: 'nothing' | 'up' | 'down' = 'nothing';
+  let isReportedDown = false;
 
   function makePart(tag: string | undefined): Part {
     const link = createValkeyLink(client, tag, {
       ...options,
       onUp: () => {
         limits.tellAll();
-        if (reported !== 'up' && isUp()) {
-          reported = 'up';
-          onUp();
-        }
+        if (!isUp()) return;
+        isReportedDown = false;
+        onUp();
       },
       onDown: () => {
-        if (reported === 'down') return;
-        reported = 'down';
+        if (isReportedDown) return;
+        isReportedDown = true;
         onDown();
       },
     });
