@@ -49,7 +49,16 @@ export const mutatedFolders: readonly MutatedFolder[] = [
   },
   { name: 'dispatch', ...below('src/gateway/dispatch', all) },
   { name: 'routing', ...below('src/gateway/routing', all) },
-  { name: 'limits', ...below('src/gateway/{rate-limits,admission}') },
+  {
+    name: 'limits',
+    sources: below('src/gateway/{rate-limits,admission}').sources,
+    // The model of Valkey knows the scripts by name only. Their text, and the connections, need a real server.
+    tests: [
+      ...below('src/gateway/{rate-limits,admission}').tests,
+      'test/stores/valkey-*.test.ts',
+      'test/stores/shared-*.test.ts',
+    ],
+  },
   {
     name: 'dialects',
     sources: below('src/gateway/dialects', all).sources,

@@ -6,8 +6,8 @@ export default defineConfig({
   test: {
     include: (process.env['WEIR_MUTANTS_TESTS'] ?? '').split(' '),
     isolate: false,
-    // No test takes longer than three seconds. A mutant that waits for ever is found by this limit.
-    testTimeout: 10_000,
+    // No test takes longer than six seconds. A mutant that waits for ever is found by this limit.
+    testTimeout: 20_000,
     expect: { poll: { timeout: 5_000, interval: 20 } },
   },
 });
