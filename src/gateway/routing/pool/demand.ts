@@ -29,8 +29,8 @@ const minTokens = 1;
 const minShareLeft = 0.25;
 
 export function createDemand() {
-  const sent = createRecentSum({ recentMs, least: minTokens });
-  const refusals = createRecentSum({ recentMs, least: minTokens });
+  const sent = createRecentSum({ recentMs, negligible: minTokens });
+  const refusals = createRecentSum({ recentMs, negligible: minTokens });
   const usualTokens = createDecayedMean(recent);
   let refused = 0;
   let lastAt: number | undefined;

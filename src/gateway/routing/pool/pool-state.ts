@@ -83,7 +83,7 @@ export const createPoolState = (listener: PoolListener | undefined): PoolState =
   answers: createAnswerKnowledge(),
   evidence: createEvidence(),
   demand: createDemand(),
-  work: createRecentSum({ recentMs: busyMs, least: 0 }),
+  work: createRecentSum({ recentMs: busyMs, negligible: 0 }),
   attempts: 0,
   begunAt: -Infinity,
   fastest: undefined,

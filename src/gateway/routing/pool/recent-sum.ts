@@ -1,13 +1,13 @@
 export type RecentSum = ReturnType<typeof createRecentSum>;
 
-/** A sum in which a value counts for less, the older it is: the values of the last `recentMs`, about. Less than `least` is nothing. */
-export function createRecentSum({ recentMs, least }: { readonly recentMs: number; readonly least: number }) {
+/** A sum in which a value counts for less, the older it is: the values of the last `recentMs`, about. Less than `negligible` is nothing. */
+export function createRecentSum({ recentMs, negligible }: { readonly recentMs: number; readonly negligible: number }) {
   let sum = 0;
   let asOf = 0;
   const at = (now: number): number => {
     sum *= Math.exp((asOf - now) / recentMs);
     asOf = now;
-    return sum < least ? 0 : sum;
+    return sum < negligible ? 0 : sum;
   };
   return {
     at,
