@@ -94,9 +94,14 @@ const wholeFormat: TakenBy = { ...openModelServers, openai: true };
 
 const penalty = z.number().min(-2).max(2);
 const share = z.number().min(0).max(1);
-const notOnMessages = { kind: 'none' } as const;
 /** The usual values of a parameter's record. */
-const usual = { default: undefined, needs: 'nothing', namedInErrors: 'anywhere', handedOver: 'whole' } as const;
+const usual = {
+  messages: { kind: 'none' },
+  default: undefined,
+  needs: 'nothing',
+  namedInErrors: 'anywhere',
+  handedOver: 'whole',
+} as const;
 
 /** The order is that of the fields in bodies, documents and enumerations; a new parameter goes to the end. */
 export const parameters = {
@@ -126,7 +131,6 @@ export const parameters = {
   seed: record({
     ...usual,
     schema: z.int(),
-    messages: notOnMessages,
     withoutIt: 'refused',
     engines: { ...wholeFormat, ollama: true, tgi: true, dashscope: true, together: true },
     namedInErrors: 'param',
@@ -134,7 +138,6 @@ export const parameters = {
   n: record({
     ...usual,
     schema: z.int().min(1).max(128),
-    messages: notOnMessages,
     default: 1,
     withoutIt: 'refused',
     // llama.cpp gives one answer at a time and refuses any other value.
@@ -144,7 +147,6 @@ export const parameters = {
   logprobs: record({
     ...usual,
     schema: z.boolean(),
-    messages: notOnMessages,
     default: false,
     withoutIt: 'refused',
     engines: { ...wholeFormat, tgi: true, deepseek: true, dashscope: true },
@@ -152,7 +154,6 @@ export const parameters = {
   top_logprobs: record({
     ...usual,
     schema: z.int().min(0).max(20),
-    messages: notOnMessages,
     withoutIt: 'refused',
     needs: 'logprobs',
     engines: { ...wholeFormat, tgi: true, deepseek: true, dashscope: true },
@@ -160,7 +161,6 @@ export const parameters = {
   logit_bias: record({
     ...usual,
     schema: recordOf(z.number().min(-100).max(100)),
-    messages: notOnMessages,
     default: {},
     withoutIt: 'refused',
     engines: { ...wholeFormat, together: true },
@@ -169,7 +169,6 @@ export const parameters = {
   frequency_penalty: record({
     ...usual,
     schema: penalty,
-    messages: notOnMessages,
     default: 0,
     withoutIt: 'refused',
     engines: { ...wholeFormat, ollama: true, tgi: true, deepseek: true, together: true },
@@ -177,7 +176,6 @@ export const parameters = {
   presence_penalty: record({
     ...usual,
     schema: penalty,
-    messages: notOnMessages,
     default: 0,
     withoutIt: 'refused',
     engines: { ...wholeFormat, ollama: true, deepseek: true, dashscope: true, together: true },
@@ -202,21 +200,18 @@ export const parameters = {
   min_p: record({
     ...usual,
     schema: share,
-    messages: notOnMessages,
     withoutIt: 'left out',
     engines: { ...openModelServers, together: true },
   }),
   repetition_penalty: record({
     ...usual,
     schema: z.number().gt(0).max(10),
-    messages: notOnMessages,
     withoutIt: 'left out',
     engines: { ...openModelServers, llamacpp: { as: 'repeat_penalty' }, dashscope: true, together: true },
   }),
   top_a: record({
     ...usual,
     schema: share,
-    messages: notOnMessages,
     withoutIt: 'left out',
     // Only routes on which the operator enables it get the parameter.
     engines: noEngine,
