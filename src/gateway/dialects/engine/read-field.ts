@@ -6,6 +6,10 @@ import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
  */
 export const unreadable = Symbol('unreadable');
 
+/** Whether a content type is that of JSON, or of a format that is written in it. */
+export const isJsonType = (contentType: string): boolean =>
+  /^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType);
+
 /** A name, an id or a code: text that is not empty, or a number. */
 export function wordOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);

@@ -3,7 +3,7 @@ import type { AnswerEvent, Fault, ReadStep, ResponseReader, UsageEvent } from '.
 import { isObject, type JsonObject, parseJson } from '../../../core/json.ts';
 import { createStringCutter } from './cut-strings.ts';
 import { errorInside } from './read-answer.ts';
-import { countOf } from './read-field.ts';
+import { countOf, isJsonType } from './read-field.ts';
 
 interface AskedRanks {
   /** Place of the first document of the call among those of the request. */
@@ -24,7 +24,7 @@ const maxBytes = 128 * 1024 * 1024;
 
 /** Returns the reader of an answer that ranks documents, or undefined for a content type that cannot hold one. */
 export function readRanksAs(contentType: string, asked: AskedRanks): ResponseReader | undefined {
-  return /^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType) ? createRanksReader(asked) : undefined;
+  return isJsonType(contentType) ? createRanksReader(asked) : undefined;
 }
 
 /** Reads an answer that ranks documents, in any engine's form. All events come at the end. */

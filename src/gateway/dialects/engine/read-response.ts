@@ -7,12 +7,13 @@ import { type DeltaTemplate, learnTemplate, soleText } from './delta-template.ts
 import { meansFault } from './finish-reason.ts';
 import { createAnswerReader, errorInside, type ResponseOptions } from './read-answer.ts';
 import { readError } from './read-error.ts';
+import { isJsonType } from './read-field.ts';
 
 /** Returns the reader for an engine's content type, or undefined for a type that cannot hold a chat completion. */
 export function readResponseAs(contentType: string, options: ResponseOptions): ResponseReader | undefined {
   const [type = ''] = contentType.toLowerCase().split(';');
   if (type.trim() === eventStreamType) return createStreamReader(options);
-  return /^\s*application\/(?:[\w.+-]+\+)?json\s*$/.test(type) ? createJsonReader(options) : undefined;
+  return isJsonType(type) ? createJsonReader(options) : undefined;
 }
 
 /** Largest JSON answer, bytes: parsing it blocks the event loop for 30 ms. */

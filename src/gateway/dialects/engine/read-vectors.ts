@@ -2,11 +2,11 @@ import type { AnswerEvent, Fault, HeldVector, ReadStep, ResponseReader, VectorsE
 import { isObject, parseJson } from '../../../core/json.ts';
 import { createVectorCutter, type CutVector } from './cut-vectors.ts';
 import { errorInside, plainModelName } from './read-answer.ts';
+import { isJsonType } from './read-field.ts';
 import { usageFrom, usageOf } from './read-usage.ts';
 import { readBase64, readNumbers, type VectorForm, type VectorReading } from './vector-text.ts';
 
 export interface VectorsOptions extends VectorForm {
-  /** Number of inputs that the engine got. */
   readonly inputs: number;
   /** Number of the first one in the request. */
   readonly first: number;
@@ -22,7 +22,7 @@ const malformed = (detail: string, vectorLength?: number): Fault => ({ kind: 'ma
 
 /** Returns the reader of an embeddings answer, or undefined for a content type that cannot hold one. */
 export function readVectorsAs(contentType: string, options: VectorsOptions): ResponseReader | undefined {
-  return /^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType) ? createVectorsReader(options) : undefined;
+  return isJsonType(contentType) ? createVectorsReader(options) : undefined;
 }
 
 /**
