@@ -20,7 +20,6 @@ export interface SearchDomains {
   readonly names: readonly string[];
 }
 
-/** A caller's settings of the web search. */
 export interface WebSearchAsk {
   /** Most searches in one response. Absent: the service's own limit. */
   readonly maxUses?: number | undefined;
@@ -28,10 +27,8 @@ export interface WebSearchAsk {
   readonly location?: UserLocation | undefined;
 }
 
-/** A page that a search found, with its text unsealed. */
-export interface Source {
-  /** Number of the source in the conversation, from 1. The model cites sources by their numbers. */
-  readonly number: number;
+/** A page that a provider found. Its content is untrusted. */
+export interface SearchHit {
   readonly url: string;
   readonly title: string;
   readonly text: string;
@@ -39,15 +36,18 @@ export interface Source {
   readonly pageAge?: string | undefined;
 }
 
+/** A page that a search found, with its text unsealed. */
+export interface Source extends SearchHit {
+  /** Number of the source in the conversation, from 1. The model cites sources by their numbers. */
+  readonly number: number;
+}
+
 /**
  * A source in the form that the caller gets and sends back. `sealed` holds the whole source, and only this deployment
  * can open it.
  */
-interface SealedSource {
-  readonly url: string;
-  readonly title: string;
+interface SealedSource extends Omit<SearchHit, 'text'> {
   readonly sealed: string;
-  readonly pageAge?: string | undefined;
 }
 
 /**
@@ -70,9 +70,7 @@ export type SearchResult =
   | { readonly kind: 'error'; readonly code: SearchError };
 
 /** A source that supports a piece of text. */
-export interface Citation {
-  readonly url: string;
-  readonly title: string;
+export interface Citation extends Pick<SearchHit, 'url' | 'title'> {
   /** A piece of the source, at most `maxCitedText` characters. */
   readonly citedText: string;
   /** The sealed number of the source. */
@@ -115,20 +113,10 @@ export interface SealFiles {
 }
 
 /** One search, in the form that a provider gets. */
-export interface SearchQuery {
+export interface SearchQuery extends Pick<WebSearchAsk, 'domains' | 'location'> {
   readonly query: string;
-  readonly domains?: SearchDomains | undefined;
-  readonly location?: UserLocation | undefined;
   /** The parent span of the provider's calls. See `UpstreamCall.traceparent`. */
   readonly traceparent?: string | undefined;
-}
-
-/** A page that a provider found. Its content is untrusted. */
-export interface SearchHit {
-  readonly url: string;
-  readonly title: string;
-  readonly text: string;
-  readonly pageAge?: string | undefined;
 }
 
 export type SearchFinding =

@@ -51,13 +51,7 @@ export interface AddressGateOptions {
   readonly onFailure?: (network: string) => void;
 }
 
-export interface OpenAddressGate extends AddressGate {
-  /** Blocks a network because another replica has blocked it. */
-  readonly block: (network: string, forMs: number) => void;
-  /** Networks remembered, for gauges. */
-  readonly failing: () => number;
-  readonly blocked: () => number;
-}
+export type OpenAddressGate = ReturnType<typeof createAddressGate>;
 
 /** Shortest time between two removals of networks whose failures are too old to count. */
 const tidyEveryMs = 5_000;
@@ -67,7 +61,7 @@ const tidyEveryMs = 5_000;
  * fewest failures, and of several such networks the one that failed longest ago. To have a network forgotten, an attacker must fail
  * as often from as many other networks as are remembered; a block is never forgotten before it ends.
  */
-export function createAddressGate(options: AddressGateOptions): OpenAddressGate {
+export function createAddressGate(options: AddressGateOptions) {
   const { clock, maxFailing = 32_768, maxBlocked = 100_000, onFailure = () => undefined } = options;
   /**
    * Each network's failure times within the window, by level. A network's level is the number of its failures when the last one was
@@ -129,9 +123,9 @@ export function createAddressGate(options: AddressGateOptions): OpenAddressGate 
   }
 
   return {
-    blockedMs: (address) =>
+    blockedMs: (address: string): number =>
       blockedUntil.size === 0 ? 0 : Math.max(0, (blockedUntil.get(networkOf(address)) ?? 0) - clock.elapsed()),
-    failed: (address) => {
+    failed: (address: string): void => {
       const network = networkOf(address);
       const now = clock.elapsed();
       const recent = forget(network).filter((time) => time > now - windowMs);
@@ -142,10 +136,12 @@ export function createAddressGate(options: AddressGateOptions): OpenAddressGate 
       levels[times.length]?.set(network, times);
       failing += 1;
     },
-    block: (network, forMs) => {
+    /** Blocks a network because another replica has blocked it. */
+    block: (network: string, forMs: number): void => {
       if (block(network, forMs)) forget(network);
     },
-    failing: () => failing,
-    blocked: () => blockedUntil.size,
+    /** Networks remembered, for gauges. */
+    failing: (): number => failing,
+    blocked: (): number => blockedUntil.size,
   };
 }

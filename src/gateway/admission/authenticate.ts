@@ -92,25 +92,14 @@ function isExpired({ expiresAt }: Key, now: number): boolean {
   return expiresAt !== undefined && now >= expiresAt;
 }
 
-/** The caller of a request. */
-export interface Authenticated {
-  readonly credential: Credential;
-  /** Returns the present credential, with all settlements so far. Undefined: the store does not know the credential. */
-  readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
-  /** Tags that its requests have, whatever they send. Absent: none. */
-  readonly tags?: TokenCaller['tags'] | undefined;
-}
+export type Authenticated = Awaited<ReturnType<typeof authenticate>>;
 
 /**
  * Finds the caller by the headers alone; `keyHeaders` are in the order in which they are searched for a key. Throws
  * `unauthenticated` for a missing, mistyped, unknown, revoked or expired key, and `suspended` for a suspended key or workspace
  * (docs/reference/api.md §5).
  */
-export async function authenticate(
-  head: RequestHead,
-  keyHeaders: readonly KeyHeader[],
-  options: AuthenticateOptions,
-): Promise<Authenticated> {
+export async function authenticate(head: RequestHead, keyHeaders: readonly KeyHeader[], options: AuthenticateOptions) {
   const { store } = options;
   const refusal = (why = `send ${keyHeaders.map((header) => forms[header]).join(' or ')}`): Failure =>
     new Failure('unauthenticated', `Missing or invalid API key: ${why}.`);
@@ -130,8 +119,10 @@ export async function authenticate(
   }
   return {
     credential,
+    /** Tags that its requests have, whatever they send. Undefined: none. */
     tags,
-    latest: () => {
+    /** Returns the present credential, with all settlements so far. Undefined: the store does not know the credential. */
+    latest: (): Credential | undefined | Promise<Credential | undefined> => {
       const known = store.findCredential(hash);
       // Not every caller of `latest` awaits the promise: its rejection must not go unhandled.
       return known instanceof Promise ? known.catch(() => undefined) : known;
@@ -139,7 +130,6 @@ export async function authenticate(
   };
 }
 
-/** The headers of all surfaces. */
 export const anyHeader: readonly KeyHeader[] = ['x-api-key', 'authorization'];
 
 /**

@@ -106,7 +106,6 @@ function budgetMessage(by: Exclude<Shortage, 'balance'>, { budget = 0n, tags = [
     : `The in-flight requests are expected to use up the budget of ${name}. Raise it, or wait until some have ended.`;
 }
 
-/** How a request is admitted. */
 interface AdmitOptions extends Pick<LimitsAsk, 'isFree'> {
   /** The result of `readTags`. */
   readonly sent?: string | undefined;
@@ -156,7 +155,7 @@ function tokenLimitsOf({ key, workspace }: Credential, tags: readonly string[]):
  * throws `rate_limited` or `insufficient_funds` and takes no slot.
  */
 export async function admit(
-  { credential, latest }: Authenticated,
+  { credential, latest }: Pick<Authenticated, 'credential' | 'latest'>,
   limits: Limits,
   { sent, isFree }: AdmitOptions = {},
 ) {

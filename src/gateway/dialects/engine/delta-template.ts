@@ -14,19 +14,10 @@ type RunListener = (text: string, deltas: number, usage: string | undefined) => 
  * every chunk has one. If a chunk has the same bytes around its text and counts as a parsed chunk, and no quote or backslash in the
  * text, only its text and counts are new. Such chunks are read without a JSON parser.
  */
-export interface DeltaTemplate {
-  /** `text-delta` for chunks with `content`, `reasoning-delta` for those with a field of reasoning. */
-  readonly type: TextEvent['type'];
-  readonly choice: number;
-  /**
-   * Reads the events from `at` that match. Returns the index of the first event that does not match or is not complete. It must be
-   * parsed.
-   */
-  readonly run: (input: string, at: number, listener: RunListener) => number;
-}
+export type DeltaTemplate = NonNullable<ReturnType<typeof learnTemplate>>;
 
 /** Learns a template from a chunk and its only text. Returns undefined when the place of the text is not certain. */
-export function learnTemplate(payload: string, event: TextEvent): DeltaTemplate | undefined {
+export function learnTemplate(payload: string, event: TextEvent) {
   const written = JSON.stringify(event.text);
   const at = payload.indexOf(written);
   if (at === -1 || payload.indexOf(written, at + 1) !== -1 || event.logprobs !== undefined) return undefined;
@@ -62,9 +53,14 @@ export function learnTemplate(payload: string, event: TextEvent): DeltaTemplate 
   }
 
   return {
+    /** `text-delta` for chunks with `content`, `reasoning-delta` for those with a field of reasoning. */
     type: event.type,
     choice: event.choice,
-    run: (input, start, listener) => {
+    /**
+     * Reads the events from `start` that match. Returns the index of the first event that does not match or is not complete. It must be
+     * parsed.
+     */
+    run: (input: string, start: number, listener: RunListener): number => {
       let at = start;
       let text = '';
       let deltas = 0;

@@ -9,20 +9,14 @@ import type { ClientToolAsk, FunctionTool, SearchTool, WireTool } from './tool-s
 
 type ToolsBody = Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>;
 
-/** The tools of a request as the model gets them, and its web search, if any. */
-interface ReadTools {
-  readonly tools: readonly Tool[];
-  readonly webSearch: WebSearchAsk | undefined;
-}
-
 /**
- * Reads the tools. The web search becomes a function tool. Throws `web_search_name_reserved` when the caller also has a function of
+ * Reads the tools, and the web search, which becomes a function tool. Throws `web_search_name_reserved` when the caller also has a function of
  * that name (docs/reference/api.md §7.2).
  */
-export function readTools(body: ToolsBody, citing: Citing): ReadTools {
+export function readTools(body: ToolsBody, citing: Citing) {
   const inEffect = toolsInEffect(body);
   const webSearch = findSearch(inEffect.tools);
-  const tools = loadedTools(body, inEffect).map((tool) =>
+  const tools = loadedTools(body, inEffect).map((tool): Tool =>
     isSearch(tool) ? webSearchTool(readSearch(tool), citing) : readFunction(tool),
   );
   return { tools, webSearch };
@@ -81,19 +75,15 @@ function namedIn(messages: MessagesBody['messages']): ReadonlySet<string> {
   return names;
 }
 
-/** The tools of a body after the changes by system turns, and the names that system turns have added. */
-interface ToolsInEffect {
-  readonly tools: readonly WireTool[];
-  readonly added: ReadonlySet<string>;
-}
-
-/** Applies the changes of all system turns: engines have one list of tools for the whole conversation. */
-function toolsInEffect({ tools, messages }: Pick<MessagesBody, 'tools' | 'messages'>): ToolsInEffect {
-  const own = tools ?? [];
+/**
+ * The tools of a body after the changes of all system turns: engines have one list of tools for the whole conversation. And the names
+ * that system turns have added.
+ */
+function toolsInEffect({ tools, messages }: Pick<MessagesBody, 'tools' | 'messages'>) {
+  const own: readonly WireTool[] = tools ?? [];
   const changes = messages.flatMap(({ role, content }) =>
     role !== 'system' || typeof content === 'string' ? [] : content.filter((block) => block.type !== 'text'),
   );
-  if (changes.length === 0) return { tools: own, added: new Set() };
   const defined: WireTool[] = [];
   const added = new Set<string>();
   const removed = new Set<string>();
@@ -114,7 +104,7 @@ function toolsInEffect({ tools, messages }: Pick<MessagesBody, 'tools' | 'messag
  * Leaves out deferred tools that nothing in the conversation has named yet, which keeps the prompt short. The client's own tool search
  * adds them when they are needed.
  */
-function loadedTools(body: ToolsBody, { tools, added }: ToolsInEffect): readonly WireTool[] {
+function loadedTools(body: ToolsBody, { tools, added }: ReturnType<typeof toolsInEffect>): readonly WireTool[] {
   const isDeferred = (tool: WireTool): boolean => 'defer_loading' in tool && tool.defer_loading === true;
   if (!tools.some(isDeferred)) return tools;
   const forced = body.tool_choice?.type === 'tool' ? body.tool_choice.name : undefined;
