@@ -62,7 +62,6 @@ export type ContinuationMark = 'none' | (typeof continuationMarks)[number];
 
 /** Which reasoning controls an engine supports. docs/reference/endpoints.md §4.1.1. */
 export interface ReasoningControl {
-  /** Whether reasoning can be turned off. */
   readonly off: boolean;
   /** Levels with a proven effect, in rising order; empty if the engine can only switch reasoning on and off. */
   readonly efforts: readonly ReasoningEffort[];

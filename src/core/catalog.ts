@@ -218,7 +218,6 @@ export function modelNamed({ models, aliases }: Pick<Snapshot, 'models' | 'alias
   return models.get(name) ?? models.get(aliases.get(name) ?? '');
 }
 
-/** The models that callers see. */
 export interface ModelList {
   /** The body of `GET /v1/models`, with only the models that a key may call. Undefined: all. */
   readonly modelList: (models: ModelPatterns | undefined) => string;

@@ -5,7 +5,6 @@ import { type EngineModel, runningWindow } from './model-list.ts';
 import { didYouMean } from './near-name.ts';
 import { printableLine } from './printable.ts';
 
-/** A route with the model that it belongs to. */
 export interface DeclaredRoute {
   readonly model: Pick<Model, 'id' | 'contextLength'>;
   readonly route: Pick<Route, 'upstreamModel'> & { readonly backend: Pick<Backend, 'engine' | 'cluster'> };

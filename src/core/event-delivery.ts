@@ -42,7 +42,6 @@ export interface DeliveryEnd {
 
 /** What waits in the database: the same on every service. */
 export interface WaitingFigures {
-  /** Events that are not delivered yet. */
   readonly waiting: number;
   /** The age of the oldest of them; 0: none waits. */
   readonly lagMs: number;

@@ -55,7 +55,6 @@ export interface Exchange {
 /** Bytes of one step. An upload is charged step by step, and its memory grows by whole steps. */
 export const uploadStepBytes = 64 * 1024;
 
-/** A body that has not all arrived. */
 export interface Arrival {
   /** Called once, when more than the beginning of the body may be received: at once unless many large bodies are being received. */
   readonly read: () => void;

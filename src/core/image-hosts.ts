@@ -48,7 +48,6 @@ export function readImageHosts(text: string): ImageHosts | undefined {
   return hosts.every((host) => host !== undefined) ? hosts : undefined;
 }
 
-/** Whether an image with this address may go to an engine. */
 export function isImageAllowed(address: string, hosts: ImageHosts): boolean {
   if (hosts === 'any' || /^data:/i.test(address)) return true;
   const asked = hosts.length === 0 ? undefined : hostOf(address);

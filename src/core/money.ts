@@ -38,7 +38,6 @@ export function formatUsd(amount: Money): string {
   return `${amount < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** The schema of an amount in an answer. */
 export const usdSchema = z
   .string()
   .regex(/^-?\d+(\.\d{1,12})?$/)

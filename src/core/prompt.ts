@@ -83,7 +83,6 @@ export interface TokenizerBounds {
   };
   /** Tokens that are added around a text that is a prompt of its own. */
   readonly around?: number;
-  /** Where the template accepts system messages. */
   readonly systemMessages?: SystemMessages;
 }
 
@@ -199,7 +198,6 @@ export function promptCounting(
 export interface PreparedRequest {
   readonly request: Omit<Request, 'messages'>;
   readonly shape: PromptShape;
-  /** Writes the body for an engine. */
   readonly bodyFor: (target: RequestTarget) => string | Promise<Uint8Array>;
   /** Counts the prompt in the thread that holds its messages. The result is `unknown` if it cannot be counted. */
   readonly countPrompt: (ask: PromptCountAsk) => Promise<PromptCount>;

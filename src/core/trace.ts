@@ -9,7 +9,6 @@ interface SpanPlace {
   readonly traceId: string;
   /** 16 lowercase hex digits, not all of them zero. */
   readonly spanId: string;
-  /** Whether the spans of this trace are recorded. */
   readonly isSampled: boolean;
 }
 

@@ -35,7 +35,6 @@ export type VectorVerdict =
       readonly explanation: string;
     };
 
-/** The Euclidean length of a vector. */
 export function normOf(vector: Float32Array): number {
   return Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
 }

@@ -20,7 +20,6 @@ const imageBytes = 1024;
 /** Kinds of text. */
 const marks = { model: 10, tools: 11, text: 12, image: 13, reasoning: 14, callName: 15, callArguments: 16 } as const;
 
-/** The digested part of a prompt. */
 interface Beginning {
   text: string;
   /** Bytes of its texts, without the marks. */

@@ -8,7 +8,6 @@ export interface EngineLoad {
   readonly waiting: number;
 }
 
-/** Receives the loads that engines report. */
 export interface EngineLoads {
   /** Whether an endpoint of the pool was sent a prompt lately. */
   readonly isUsed: (now: number, pool: string) => boolean;
@@ -16,7 +15,6 @@ export interface EngineLoads {
   readonly asked: (now: number, place: PoolPlace) => (now: number, load: EngineLoad) => void;
 }
 
-/** Names of the gauges in the metrics of an engine. */
 export type LoadGauges = Readonly<Record<keyof EngineLoad, string>>;
 
 /** Longest line that is read, characters. */

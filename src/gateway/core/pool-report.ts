@@ -35,7 +35,6 @@ export interface EndpointReport extends EndpointWork, CapacityReport {}
 
 export interface ReportedEndpoint extends PoolPlace, EndpointReport {}
 
-/** A prompt that a replica has sent to an endpoint. */
 export interface SentPrompt extends PoolPlace {
   readonly prompt: PoolPrompt;
 }

@@ -22,7 +22,6 @@ export type AttemptStep = (typeof attemptSteps)[number];
 /** An attempt whose call goes out next. */
 export interface AttemptStart {
   readonly routeId: string;
-  /** Name of the backend. */
   readonly backend: string;
   readonly engine: EngineName;
   /** The model's name there. */
@@ -58,7 +57,6 @@ export interface AttemptWatch {
   readonly ended: (end: AttemptEnd, facts: AnswerFacts | undefined) => void;
 }
 
-/** How one search of the web went. */
 export interface SearchRecord {
   readonly provider: string;
   readonly result: 'found' | SearchError;
@@ -107,7 +105,6 @@ export type RequestProgress =
   /** It is over. No failure and no outcome: its caller left before it was complete. */
   | { readonly kind: 'ended'; readonly failure: Failure | undefined };
 
-/** A request that has arrived. */
 export interface BegunRequest {
   readonly requestId: string;
   readonly correlationId: string;

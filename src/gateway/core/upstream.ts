@@ -3,13 +3,11 @@ import type { Headers } from '../../core/headers.ts';
 
 /** One HTTP request to an engine or a search provider, through the egress listener. */
 export interface UpstreamCall {
-  /** Envoy cluster. */
   readonly cluster: string;
   /** Name of the backend, under which Envoy counts its open requests. Absent: no count is needed. */
   readonly backend?: string | undefined;
   /** Name of the endpoint that is to answer (`Endpoint.name`). Absent: Envoy chooses one. */
   readonly endpoint?: string | undefined;
-  /** Host header. */
   readonly authority: string;
   readonly path: string;
   /**
@@ -42,7 +40,6 @@ export interface UpstreamListener {
   readonly failed: (reason: string, cause?: Cause) => void;
 }
 
-/** A call under way. */
 export interface UpstreamStream {
   /** Closes the connection; nothing is reported afterwards. Harmless once the call is over. */
   readonly abort: () => void;

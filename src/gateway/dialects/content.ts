@@ -21,7 +21,6 @@ export function contentOf(parts: readonly Part[]): Content {
 export const paragraphs = (contents: readonly Content[]): Content =>
   contentOf(contents.flatMap((content, at) => (at === 0 ? partsOf(content) : [textPart('\n\n'), ...partsOf(content)])));
 
-/** The text of a content without its images. */
 export const contentText = (content: Content): string =>
   partsOf(content)
     .map((part) => (part.type === 'text' ? part.text : ''))

@@ -58,7 +58,6 @@ const maxErrorMs = 1000;
 /** Longest wait for the end of the exchange after a whole answer, milliseconds. */
 const maxLingerMs = 1000;
 
-/** An attempt under way. */
 interface RunningAttempt {
   readonly options: AttemptOptions;
   readonly listener: AttemptListener;

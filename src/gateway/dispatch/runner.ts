@@ -13,7 +13,6 @@ export interface Winner {
   readonly continuation: ChoiceContinuation | undefined;
 }
 
-/** An attempt of a race. */
 export interface Runner extends Winner {
   readonly number: number;
   readonly at: AttemptPlace;

@@ -48,7 +48,6 @@ export interface DispatchObserver {
   readonly failed: (route: Route, fault: Fault) => void;
 }
 
-/** Dispatch under way. */
 export interface RunningDispatch {
   readonly options: DispatchOptions;
   readonly services: DispatchServices;

@@ -62,7 +62,6 @@ export interface RaceListener {
   readonly over: (end: RaceEnd) => void;
 }
 
-/** A race under way. */
 export interface RunningRace {
   readonly options: RaceOptions;
   readonly services: DispatchServices;

@@ -53,7 +53,6 @@ type Step =
   | { readonly kind: 'ended' }
   | { readonly kind: 'failed'; readonly reason: string; readonly cause?: Cause | undefined };
 
-/** What a call needs from the egress that made it. */
 interface CallOwner {
   readonly over: () => void;
   readonly reached: () => Promise<boolean>;

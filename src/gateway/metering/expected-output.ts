@@ -64,7 +64,6 @@ export function lengthOf(
   };
 }
 
-/** The length of one answer, for the statistics of its model. */
 export interface AnswerLength {
   /** Output tokens of one choice, reasoning included. */
   readonly tokens: number;

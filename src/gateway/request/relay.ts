@@ -70,7 +70,6 @@ function ending(code: FailureCode, usual: string, reason: Failure | undefined): 
   return new Failure(code, reason.message, { about: reason.about });
 }
 
-/** Sends an answer as server-sent events. */
 function streamSender(
   { exchange, dialect, identity, request, headers, early = [], writing }: RelayOptions,
   sent: () => void,
@@ -101,7 +100,6 @@ function streamSender(
   };
 }
 
-/** Sends an answer as one JSON object. */
 function jsonSender({ exchange, dialect, identity, request, headers, early = [], writing }: RelayOptions): Sender {
   const writer = dialect.createJsonWriter(identity, request, writing);
   const typed: Headers = [['content-type', 'application/json'], ...headers];

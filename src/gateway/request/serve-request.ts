@@ -132,7 +132,6 @@ interface RequestEnding {
   readonly wasLost: boolean;
 }
 
-/** How the end of an answer is billed. */
 function outcomeOf(
   end: DispatchEnd,
   { stream }: Pick<PreparedRequest['request'], 'stream'>,

@@ -12,7 +12,6 @@ import {
   type TokenizerFolder,
 } from './tokenizer-folder.ts';
 
-/** A tokenizer that is ready to count. */
 export interface LoadedTokenizer {
   readonly bounds: TokenizerBounds;
   /** Without a chat template, it says what is missing. */

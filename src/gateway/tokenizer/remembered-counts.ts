@@ -35,7 +35,6 @@ export function createRememberedCounts({ elapsed }: { readonly elapsed: () => nu
   }
 
   return {
-    /** Counts in memory. */
     size: (): number => young.size + old.size,
     /** The counts of one tokenizer and of those who may share them. Prompts of other scopes find none of them. */
     within: (path: string, scope: string) => {

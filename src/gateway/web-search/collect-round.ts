@@ -10,7 +10,6 @@ interface SearchCall {
 /** How the engine ended an answer. */
 export type Finish = Omit<AnswerEvent & { readonly type: 'finish' }, 'type' | 'choice'>;
 
-/** The output of a model in one round. */
 export interface RoundOutput {
   /** The text with its citation marks. */
   readonly text: string;

@@ -17,7 +17,6 @@ export interface Allowance {
   readonly output: number | undefined;
 }
 
-/** What follows a round. */
 type NextStep =
   | { readonly kind: 'finish'; readonly finish: Finish }
   | {

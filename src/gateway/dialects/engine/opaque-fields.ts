@@ -41,7 +41,6 @@ function holdsOpaque(value: unknown): boolean {
   );
 }
 
-/** Whether a value has any text. */
 function isFilled(value: unknown): boolean {
   if (typeof value === 'string') return value !== '';
   return typeof value === 'object' && value !== null && Object.values(value).some(isFilled);

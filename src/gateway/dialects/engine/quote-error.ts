@@ -90,7 +90,6 @@ function decoded(text: string): string {
 /** A surrogate is half of a character: the next escape brings the other half. */
 const charOf = (code: number): string => (code > 0x10_ff_ff ? '' : String.fromCodePoint(code));
 
-/** A way to compare texts. */
 type Form = (text: string) => string;
 
 const everything: Form = (text) => text.toUpperCase().replace(/\s/g, ' ');

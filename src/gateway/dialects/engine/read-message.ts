@@ -1,7 +1,6 @@
 import { isObject, type JsonObject } from '../../../core/json.ts';
 import { isAbsent, objectsOf, unreadable, wordOf } from './read-field.ts';
 
-/** The content of a delta or of a whole message. */
 interface ReadMessage {
   readonly source: 'delta' | 'message';
   /** As it came. */

@@ -180,7 +180,6 @@ function take(repair: Repair, fragment: Fragment, source: 'delta' | 'message'): 
   if (wasStarted && text !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text });
 }
 
-/** A call that is being assembled. */
 interface Call {
   readonly tool: number;
   /** Our id, as soon as the call has begun. */
@@ -211,7 +210,6 @@ function argumentsOf(value: unknown, source: 'delta' | 'message'): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-/** The parts of a call that a fragment has. */
 interface Fragment {
   readonly id: string | undefined;
   readonly index: number | undefined;

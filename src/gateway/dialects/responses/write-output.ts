@@ -22,7 +22,6 @@ type Message = OutputItem & { readonly kind: 'message' };
 type Search = OutputItem & { readonly kind: 'search' };
 type ToolStart = Extract<AnswerEvent, { readonly type: 'tool-start' }>;
 
-/** The items of an answer so far. */
 interface OutputState {
   /** Ends the ids of the items. */
   readonly suffix: string;

@@ -4,7 +4,6 @@ import type { DeliveredChoice } from './delivered.ts';
 import { continueReasoning, continueText, createJsonMerge, createTextMerge, type TextMerge } from './merge-text.ts';
 import { type Merge, mergeNothing, repeatCalls, restartReasoning } from './merge.ts';
 
-/** A choice that broke off. */
 export interface BrokenChoice {
   readonly delivered: DeliveredChoice;
   /** Tokens that were delivered of the choice; exact where the model's tokenizer or the engine counted them. */

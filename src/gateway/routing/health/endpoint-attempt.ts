@@ -95,7 +95,6 @@ const atOnceMs = 1000;
 /** A lost race counts as half a failure, because the answer would have come. */
 const beatenWeight = 0.5;
 
-/** One attempt under way. */
 interface AttemptState {
   readonly asked: EndpointAttempt;
   readonly ticket: CircuitTicket;

@@ -16,7 +16,6 @@ export type RouteState =
   /** Ejected for keeping requests waiting, full, or cooling off. */
   | 'unavailable';
 
-/** The present status of a route for a request. */
 export interface RouteStatus {
   readonly state: RouteState;
   /** Set if none of its endpoints may serve the route: their vectors are others, or not known. */
@@ -42,7 +41,6 @@ export interface StatusAsk {
   readonly capabilities: readonly StructuralCapability[];
 }
 
-/** The health of routes, as routing needs it. */
 export interface RoutingView {
   readonly status: (route: Route, ask: StatusAsk) => RouteStatus;
   /** Call it when a request goes out as a structure probe. No second probe follows while it runs. */

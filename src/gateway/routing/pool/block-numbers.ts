@@ -69,7 +69,6 @@ export function createBlockNumbers() {
       free = number;
       size -= 1;
     },
-    /** How many blocks have a number. */
     size: (): number => size,
   };
 }

@@ -114,7 +114,6 @@ export function createHeldBlocks() {
       if (!state.isCapacityLearned && capacityTokens !== state.capacity) resize(state, capacityTokens);
       else if (steps !== 0) resize(state, state.capacity * stepFactor ** steps);
     },
-    /** Blocks in the map. */
     size: (): number => state.numbers.size(),
   };
 }

@@ -17,7 +17,6 @@ import type { PromptTokens } from './prefill.ts';
 
 export type PoolAttempt = ReturnType<typeof beginAttempt>;
 
-/** What an attempt has shown so far. */
 interface AttemptState {
   readonly begunAt: number;
   /** Expected until the first token. */

@@ -4,7 +4,6 @@
  */
 export type Speed = ReturnType<typeof createSpeed>;
 
-/** The assumption before anything is measured. */
 export interface AssumedSpeed {
   /** The assumption counts as so many samples of `amount`, or of the first measured amount if that is less. */
   readonly samples: number;
