@@ -1,20 +1,15 @@
-import {
-  type Capabilities,
-  type ReasoningSetting,
-  type ScoreScale,
-  structuredFormats,
-  toolChoiceForms,
-} from '../../core/capability.ts';
-import { reasoningEfforts, type ResponseFormat } from '../../core/request.ts';
+import { type Capabilities, type ReasoningSetting, type ScoreScale, structuredFormats } from '../../core/capability.ts';
+import type { ResponseFormat } from '../../core/request.ts';
 import type { MessageDemands } from './message-demands.ts';
 import type { LoadGauges } from '../core/engine-load.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** Where the calls of a task go, behind the Backend's own path. */
+export const taskPaths = { embedding: '/embeddings', rerank: '/rerank' } as const;
+
 /** How an engine makes embeddings: `POST` in the form of the public wire format. */
 export interface EmbeddingsRow {
-  /** Behind the Backend's own path. */
-  readonly path: string;
   /** The engine answers in base64 if it is asked to. Others are asked for numbers, whatever the caller wants. */
   readonly base64: boolean;
   /** The engine can shorten vectors. */
@@ -27,8 +22,6 @@ export interface EmbeddingsRow {
 
 /** How an engine orders documents. `cohere`: the common form, also of Jina and vLLM. `tei`: text-embeddings-inference's own. */
 export interface RerankRow {
-  /** Behind the Backend's own path. */
-  readonly path: string;
   /** The path is beside the `/v1` of the Backend's own path, and not below it. */
   readonly besideV1?: true;
   readonly form: 'cohere' | 'tei';
@@ -109,6 +102,3 @@ export const byTemplate = (setting: ReasoningSetting): Fields => ({
 
 export const everyFormat: Capabilities['responseFormats'] = { json: structuredFormats, stream: structuredFormats };
 export const objectFormat: Capabilities['responseFormats'] = { json: ['json_object'], stream: ['json_object'] };
-export const everyToolChoice: Capabilities['toolChoice'] = toolChoiceForms;
-export const bothTransports: Capabilities['tools'] = { json: true, stream: true };
-export const everyEffort: Capabilities['reasoning']['efforts'] = reasoningEfforts;

@@ -1,21 +1,13 @@
+import { toolChoiceForms } from '../../core/capability.ts';
 import { withoutMember } from '../../core/json-text.ts';
 import type { ProviderName } from '../../core/engine-name.ts';
-import {
-  bothTransports,
-  byEffort,
-  byThinking,
-  type Engine,
-  everyFormat,
-  everyToolChoice,
-  objectFormat,
-  usualResponseFormat,
-} from './engine.ts';
+import { byEffort, byThinking, type Engine, everyFormat, objectFormat, usualResponseFormat } from './engine.ts';
 
 /** The public wire format itself, for OpenAI and any server that follows it exactly. docs/reference/engines.md §1. */
 export const openai: Engine = {
   capabilities: {
-    tools: bothTransports,
-    toolChoice: everyToolChoice,
+    tools: { json: true, stream: true },
+    toolChoice: toolChoiceForms,
     responseFormats: everyFormat,
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
@@ -28,8 +20,8 @@ export const openai: Engine = {
   strictTools: true,
   writeReasoning: byEffort,
   writeResponseFormat: usualResponseFormat,
-  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true, maxInputs: 2048 },
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', documentLimit: 'max_tokens_per_doc' },
+  embeddings: { base64: true, dimensions: true, tokenIds: true, maxInputs: 2048 },
+  rerank: { form: 'cohere', scores: 'Probability', documentLimit: 'max_tokens_per_doc' },
 };
 
 /** DeepSeek's own API. It continues answers on another base path (`/beta`), so a route must declare that ability. */
@@ -68,7 +60,7 @@ const dashscope: Engine = {
     enable_thinking: setting.enabled,
     thinking_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
-  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false, maxInputs: 10 },
+  embeddings: { base64: false, dimensions: true, tokenIds: false, maxInputs: 10 },
   rerank: undefined,
 };
 
@@ -100,8 +92,8 @@ const zai: Engine = {
   streamUsage: 'always',
   // Without `tool_stream`, the arguments of a call arrive as one chunk, after minutes of silence.
   extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),
-  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false, maxInputs: 64 },
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', maxDocuments: 128 },
+  embeddings: { base64: false, dimensions: true, tokenIds: false, maxInputs: 64 },
+  rerank: { form: 'cohere', scores: 'Probability', maxDocuments: 128 },
 };
 
 /** Fireworks. It accepts a level or a budget, never both, and refuses `reasoning` on replayed messages. */
@@ -118,8 +110,8 @@ const fireworks: Engine = {
       ? // Fireworks refuses a budget under 1,024.
         { thinking: { type: 'enabled', budget_tokens: Math.max(1024, setting.budgetTokens) } }
       : byEffort(setting),
-  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false },
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', echoes: 'unless-told' },
+  embeddings: { base64: false, dimensions: true, tokenIds: false },
+  rerank: { form: 'cohere', scores: 'Probability', echoes: 'unless-told' },
 };
 
 /** Together. Its models accept different reasoning controls, so a route can override this one. */
@@ -131,8 +123,8 @@ const together: Engine = {
     reasoning: { enabled: setting.enabled },
     reasoning_effort: setting.enabled ? setting.effort : undefined,
   }),
-  embeddings: { path: '/embeddings', base64: false, dimensions: false, tokenIds: false },
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability' },
+  embeddings: { base64: false, dimensions: false, tokenIds: false },
+  rerank: { form: 'cohere', scores: 'Probability' },
 };
 
 export const providers: Readonly<Record<ProviderName, Engine>> = {

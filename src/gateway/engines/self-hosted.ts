@@ -1,5 +1,6 @@
 import type { SelfHostedName, VectorEngineName } from '../../core/engine-name.ts';
-import { byTemplate, type Engine, everyEffort } from './engine.ts';
+import { reasoningEfforts } from '../../core/request.ts';
+import { byTemplate, type Engine } from './engine.ts';
 import { openai } from './hosted.ts';
 
 /** vLLM's OpenAI-compatible server, 0.16 and newer. docs/reference/engines.md §3 to §7. */
@@ -9,7 +10,7 @@ const vllm: Engine = {
     ...openai.capabilities,
     // A forced tool and a schema both use guided decoding, which allows only one of them.
     conflicts: [['tool_choice', 'response_format']],
-    reasoning: { off: true, efforts: everyEffort, budget: true },
+    reasoning: { off: true, efforts: reasoningEfforts, budget: true },
     systemMessages: 'Leading',
     continuation: 'flag',
   },
@@ -23,19 +24,19 @@ const vllm: Engine = {
     thinking_token_budget: setting.enabled ? setting.budgetTokens : undefined,
   }),
   // It shortens vectors only of models that were trained for it, and refuses `dimensions` otherwise.
-  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true },
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', documentLimit: 'max_tokens_per_doc' },
+  embeddings: { base64: true, dimensions: true, tokenIds: true },
+  rerank: { form: 'cohere', scores: 'Probability', documentLimit: 'max_tokens_per_doc' },
 };
 
 /** SGLang's OpenAI-compatible server. docs/reference/engines.md §3 to §7. */
 const sglang: Engine = {
   ...vllm,
-  capabilities: { ...vllm.capabilities, reasoning: { off: true, efforts: everyEffort, budget: false } },
+  capabilities: { ...vllm.capabilities, reasoning: { off: true, efforts: reasoningEfforts, budget: false } },
   reasoningField: 'reasoning_content',
   loadGauges: { running: 'sglang:num_running_reqs', waiting: 'sglang:num_queue_reqs' },
   writeReasoning: byTemplate,
-  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: true },
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', echoes: 'unless-told' },
+  embeddings: { base64: false, dimensions: true, tokenIds: true },
+  rerank: { form: 'cohere', scores: 'Probability', echoes: 'unless-told' },
 };
 
 /** llama.cpp's llama-server with `--jinja`. It is tested with a real server in test/engine. */
@@ -45,7 +46,7 @@ const llamacpp: Engine = {
     ...openai.capabilities,
     // Tools and a format both need the grammar, and a request has only one.
     conflicts: [['tools', 'response_format']],
-    reasoning: { off: true, efforts: everyEffort, budget: false },
+    reasoning: { off: true, efforts: reasoningEfforts, budget: false },
     systemMessages: 'Leading',
     continuation: 'echo',
     continuesReasoning: true,
@@ -56,9 +57,9 @@ const llamacpp: Engine = {
   namedToolAlone: true,
   loadGauges: { running: 'llamacpp:requests_processing', waiting: 'llamacpp:requests_deferred' },
   writeReasoning: byTemplate,
-  embeddings: { path: '/embeddings', base64: true, dimensions: false, tokenIds: true },
+  embeddings: { base64: true, dimensions: false, tokenIds: true },
   // With `--reranking`. Scores of Qwen3-Reranker are probabilities.
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Logit' },
+  rerank: { form: 'cohere', scores: 'Logit' },
 };
 
 /** Ollama's OpenAI-compatible endpoint. It ignores tool_choice, so only its default behaviour is offered. */
@@ -67,7 +68,7 @@ const ollama: Engine = {
   capabilities: {
     ...openai.capabilities,
     toolChoice: ['auto'],
-    reasoning: { off: true, efforts: everyEffort, budget: false },
+    reasoning: { off: true, efforts: reasoningEfforts, budget: false },
     continuation: 'trailing',
   },
   capField: 'max_tokens',
@@ -75,7 +76,7 @@ const ollama: Engine = {
   strictTools: false,
   loadsOnDemand: true,
   // Its versions before 0.13 ignore `encoding_format`.
-  embeddings: { path: '/embeddings', base64: false, dimensions: true, tokenIds: false },
+  embeddings: { base64: false, dimensions: true, tokenIds: false },
   rerank: undefined,
 };
 
@@ -108,19 +109,16 @@ const tgi: Engine = {
 const tei: Engine = {
   ...openai,
   servesChat: false,
-  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: true, maxInputs: 32 },
-  rerank: {
-    ...{ path: '/rerank', besideV1: true, form: 'tei', scores: 'Probability', maxDocuments: 32 },
-    tokensHeader: 'x-compute-tokens',
-  },
+  embeddings: { base64: true, dimensions: true, tokenIds: true, maxInputs: 32 },
+  rerank: { besideV1: true, form: 'tei', scores: 'Probability', maxDocuments: 32, tokensHeader: 'x-compute-tokens' },
 };
 
 /** Infinity, michaelfeil's server of embeddings. */
 const infinity: Engine = {
   ...openai,
   servesChat: false,
-  embeddings: { path: '/embeddings', base64: true, dimensions: true, tokenIds: false, maxInputs: 2048 },
-  rerank: { path: '/rerank', form: 'cohere', scores: 'Probability', maxDocuments: 2048 },
+  embeddings: { base64: true, dimensions: true, tokenIds: false, maxInputs: 2048 },
+  rerank: { form: 'cohere', scores: 'Probability', maxDocuments: 2048 },
 };
 
 export const selfHosted: Readonly<Record<SelfHostedName, Engine>> = { vllm, sglang, llamacpp, ollama, tgi };

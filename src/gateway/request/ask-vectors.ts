@@ -14,6 +14,7 @@ import { readVectorsAs, type VectorsOptions } from '../dialects/engine/read-vect
 import { writeTask } from '../dialects/engine/write-task.ts';
 import { startAttempt } from '../dispatch/attempt.ts';
 import type { EngineProtocol } from '../dispatch/protocol.ts';
+import { taskPaths } from '../engines/engine.ts';
 import { engines } from '../engines/engines.ts';
 
 interface AskServices {
@@ -92,12 +93,12 @@ function askOnce(of: RouteOfModel, { endpoint, texts, upstream, clock }: AskOnce
 }
 
 function protocolOf({ model, route }: RouteOfModel, texts: readonly string[]): EngineProtocol {
-  const { cluster, engine, headers, path, query = '' } = route.backend;
+  const { cluster, headers, path, query = '' } = route.backend;
   return {
     errors: chatErrors,
     request: ({ target }, { name, authority }) => ({
       ...{ cluster: cluster.name, backend: cluster.backend, endpoint: name, authority, headers },
-      path: `${path}${engines[engine].embeddings?.path ?? ''}${query}`,
+      path: `${path}${taskPaths.embedding}${query}`,
       accept: 'application/json',
       body: writeProbe(texts, target),
     }),

@@ -46,13 +46,10 @@ export interface StateServices {
 
 const encoder = new TextEncoder();
 
-/** Where a call goes, behind the path of its Backend or beside the last part of it. */
-export interface CallPath {
+interface WrittenCall {
+  /** Where the call goes, behind the path of its Backend or beside the last part of it. */
   readonly path: string;
-  readonly besideV1?: true;
-}
-
-interface WrittenCall extends CallPath {
+  readonly besideV1?: true | undefined;
   readonly accept: UpstreamCall['accept'];
   readonly target: RequestTarget;
 }

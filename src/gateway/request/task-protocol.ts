@@ -7,9 +7,9 @@ import { countOf } from '../dialects/engine/read-field.ts';
 import { readRanksAs } from '../dialects/engine/read-ranks.ts';
 import { readVectorsAs } from '../dialects/engine/read-vectors.ts';
 import type { EngineProtocol, ExpectedAnswer } from '../dispatch/protocol.ts';
-import type { Engine } from '../engines/engine.ts';
+import { taskPaths } from '../engines/engine.ts';
 import { engines } from '../engines/engines.ts';
-import { type CallPath, createEngineCalls, type EngineCallsOptions } from './engine-protocol.ts';
+import { createEngineCalls, type EngineCallsOptions } from './engine-protocol.ts';
 
 export interface TaskProtocolOptions extends EngineCallsOptions {
   readonly task: Task;
@@ -24,7 +24,8 @@ export function taskProtocol(options: TaskProtocolOptions): EngineProtocol {
     errors: chatErrors,
     request: ({ route, target }, endpoint) =>
       calls.write(route, endpoint, {
-        ...pathOf(task, engines[route.backend.engine]),
+        path: taskPaths[task.kind],
+        besideV1: task.kind === 'rerank' ? engines[route.backend.engine].rerank?.besideV1 : undefined,
         accept: 'application/json',
         target: { ...target, piece },
       }),
@@ -42,10 +43,6 @@ export const wholeOf = (task: Task): Piece => ({
   first: 0,
   count: task.kind === 'embedding' ? task.inputs : task.documents,
 });
-
-/** The compiler accepts no route whose engine lacks the row. */
-const pathOf = ({ kind }: Task, { embeddings, rerank }: Engine): CallPath =>
-  (kind === 'embedding' ? embeddings : rerank) ?? { path: '' };
 
 function readerOf(
   { contentType, header }: ExpectedAnswer,

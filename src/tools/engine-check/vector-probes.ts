@@ -4,6 +4,7 @@ import { compareVectors, type ProbeVectors, type VectorVerdict } from '../../gat
 import { probeTexts } from '../../gateway/core/vector-probe.ts';
 import { chatErrors } from '../../gateway/dialects/engine/read-error.ts';
 import { createVectorsReader } from '../../gateway/dialects/engine/read-vectors.ts';
+import { taskPaths } from '../../gateway/engines/engine.ts';
 import { engines } from '../../gateway/engines/engines.ts';
 import { probeAnswer, vectorsIn, whyFailed, writeProbe } from '../../gateway/request/ask-vectors.ts';
 import type { EngineAddress } from './ask-engine.ts';
@@ -32,11 +33,11 @@ export async function probeVectors(address: EngineAddress, contextLength = Infin
 
 async function embed(address: EngineAddress, text: string): Promise<ProbedVectors> {
   const { engine, base, model, headers, query = '', dispatcher } = address;
-  const row = engines[engine].embeddings;
-  if (row === undefined) return { kind: 'failed', why: `Weir has no embeddings support for the engine ${engine}` };
+  if (engines[engine].embeddings === undefined)
+    return { kind: 'failed', why: `Weir has no embeddings support for the engine ${engine}` };
   const target = { engine, upstreamModel: model, parameters: [] };
   try {
-    const response = await fetch(`${base}${row.path}${query}`, {
+    const response = await fetch(`${base}${taskPaths.embedding}${query}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json', ...Object.fromEntries(headers) },
       body: writeProbe([text], target),
