@@ -26,23 +26,31 @@ interface CommonOptions {
 
 /**
  * Gives a command the options that all commands on the accounts share, and its action: it opens the accounts, runs the
- * operation, closes the accounts and prints the answer. Only `create` makes a missing SQLite file. The store is loaded
- * when it is needed, so that `--help` answers at once.
+ * operation, closes the accounts and prints the answer. Only `create` makes a missing SQLite file.
  */
 export function accountsCommand<Options extends object>(
   command: Command,
-  missing: 'create' | 'refuse',
   act: (accounts: Accounts, options: Options, operands: readonly string[]) => Promise<Answer>,
+  missing: 'create' | 'refuse' = 'refuse',
 ): void {
-  databaseCommand<Options>(command, async (location, options, operands) => {
-    const { openAccounts } = await import('../../books/store/open-accounts.ts');
-    const accounts = await openAccounts(location, { missing, user: 'operator' });
-    try {
-      return await act(accounts, options, operands);
-    } finally {
-      await accounts.close();
-    }
-  });
+  databaseCommand<Options>(command, (location, options, operands) =>
+    withAccounts(location, (accounts) => act(accounts, options, operands), missing),
+  );
+}
+
+/** Opens the accounts while `use` runs. The store is loaded when it is needed, so that `--help` answers at once. */
+export async function withAccounts<Result>(
+  location: DatabaseLocation,
+  use: (accounts: Accounts) => Promise<Result>,
+  missing: 'create' | 'refuse' = 'refuse',
+): Promise<Result> {
+  const { openAccounts } = await import('../../books/store/open-accounts.ts');
+  const accounts = await openAccounts(location, { missing, user: 'operator' });
+  try {
+    return await use(accounts);
+  } finally {
+    await accounts.close();
+  }
 }
 
 /** Like `accountsCommand`, for a command that does not open the accounts. It gets their location. */

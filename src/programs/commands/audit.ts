@@ -28,7 +28,6 @@ export function auditCommand(program: Command): void {
       .option('--since <when>', 'only changes at or after this UTC day or moment', momentOption)
       .option('--until <when>', 'only changes before this UTC day or moment', momentOption)
       .option('--limit <n>', 'at most this many changes', countOption(1), 100),
-    'refuse',
     async (accounts, { workspace, actor: actorName, action, object: objectId, since, until, limit }) => {
       // Throws for a workspace that does not exist, because an empty list would hide a mistyped name.
       const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;

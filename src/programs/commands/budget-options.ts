@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { BudgetPeriod } from '../../core/account.ts';
+import { type BudgetPeriod, budgetPeriods } from '../../core/account.ts';
 import type { Budget } from '../../books/core/administration.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
-import { periodOption, usdOption } from './option-values.ts';
+import { nameOption, usdOption } from './option-values.ts';
 
 export interface BudgetOptions {
   readonly budget?: Money;
@@ -20,7 +20,7 @@ export function withBudget(command: Command, spentOn: string): Command {
     .option(
       '--period <period>',
       'when the budget starts anew, in UTC: day, week (Monday), month, or total for never',
-      periodOption,
+      nameOption(budgetPeriods),
     );
 }
 

@@ -5,7 +5,7 @@ import { checkManifests, checkManifestText, problemLine } from '../../control/re
 import { refusal } from '../../books/core/operator-refusals.ts';
 import { isStdin, readInput } from '../command-line/read-input.ts';
 import { endpointsFromHere, examine } from '../serve/examine.ts';
-import { type Answer, databaseCommand } from './accounts-command.ts';
+import { type Answer, databaseCommand, withAccounts } from './accounts-command.ts';
 import { dataFolder, openServices, serviceOrigins, silentOnes } from './services-asked.ts';
 import { textTable } from './tables.ts';
 
@@ -60,19 +60,14 @@ async function fromServices(
   if (origins.length === 0) {
     throw refusal('no_program_runs', { folder: dataFolder(data) });
   }
-  const { openAccounts } = await import('../../books/store/open-accounts.ts');
-  const accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
-  try {
-    const { services, data: found } = await (
-      await openServices(accounts, origins, timeoutMs[question.depth])
-    ).doctor(question);
+  return withAccounts(location, async (accounts) => {
+    const client = await openServices(accounts, origins, timeoutMs[question.depth]);
+    const { services, data: found } = await client.doctor(question);
     const [first] = found;
     if (first === undefined) throw refusal('no_program_answers', { programs: silentOnes(services).join('; ') });
     if (first.said.error !== undefined) throw new Error(first.said.error);
     return first.said.diagnoses ?? [];
-  } finally {
-    await accounts.close();
-  }
+  });
 }
 
 function answerOf(diagnoses: readonly Diagnosis[]): Answer {

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { refusal } from '../../books/core/operator-refusals.ts';
@@ -14,6 +14,7 @@ import type { Headers } from '../../core/headers.ts';
 import type { EngineAddress } from '../../tools/engine-check/ask-engine.ts';
 import { checkEngine, type EngineReport, type ReportLine } from '../../tools/engine-check/check-engine.ts';
 import { compareEngines, comparisonText, similarityOption } from './compare-engines.ts';
+import { nameOption } from './option-values.ts';
 import { textTable } from './tables.ts';
 import { print, printError } from '../command-line/print.ts';
 import { readInput } from '../command-line/read-input.ts';
@@ -38,7 +39,11 @@ export function engineCommand(program: Command): void {
     .argument('[others...]', 'with --embeddings: engines whose vectors are compared with those of the first one')
     .option('--model <name>', 'its name for the model; needed where it lists several')
     .option('--key <key>', 'key of the engine')
-    .option('--engine <kind>', `kind of engine, one of ${engineNames.join(', ')}; default: by its answers`, kindOption)
+    .option(
+      '--engine <kind>',
+      `kind of engine, one of ${engineNames.join(', ')}; default: by its answers`,
+      nameOption(engineNames),
+    )
     .option(
       '--capabilities <file>',
       'YAML file with the capabilities that a Model has for the route; - for standard input',
@@ -107,12 +112,6 @@ function addressOf(text: string): URL {
     throw refusal('engine_malformed', { text });
   }
   return url;
-}
-
-function kindOption(text: string): EngineName {
-  const kind = engineNames.find((name) => name === text);
-  if (kind === undefined) throw new InvalidArgumentError(`It must be one of ${engineNames.join(', ')}.`);
-  return kind;
 }
 
 /** The block alone, or below the key `capabilities`, as the command prints it. */

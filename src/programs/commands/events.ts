@@ -24,7 +24,6 @@ export function eventsCommand(program: Command): void {
       )
       .option('--until <when>', 'only before this UTC day or moment (default: now)', momentOption)
       .option('--type <type>', 'only this type; repeat for more', typeOption),
-    'refuse',
     async (accounts, { since, until = Date.now(), type: kinds = eventKinds }) => {
       if (since >= until) throw refusal('times_reversed');
       const replayed = await accounts.replayEvents({ since, until, kinds }, Date.now());

@@ -26,7 +26,6 @@ export function explainCommand(program: Command): void {
         'trace one request: plan, attempts, faults, times, bill; from the services in WEIR_SERVICES, otherwise from the data folder’s services, otherwise from the ledger',
       )
       .argument('<request>', 'the request id, or the x-request-id of its answer'),
-    'refuse',
     async (accounts, { data }, [request = '']) => {
       const { services, stories: live } = await fromServices(accounts, serviceOrigins(data), request);
       const stories = await andFromLedger(live, { accounts, request });

@@ -12,10 +12,8 @@ import {
 import { accountsCommand, byOperator } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { changesFrom, withFields, withoutDefaults } from './field-options.ts';
-import { modelsOption, optionOr } from './option-values.ts';
+import { modelsOption, nameOption, optionOr } from './option-values.ts';
 import { type TableWidth, textTable, wide } from './tables.ts';
-
-type Share = IdentityRules['each'];
 
 interface RuleOptions extends BudgetOptions {
   readonly issuer?: string;
@@ -23,7 +21,7 @@ interface RuleOptions extends BudgetOptions {
   readonly match?: readonly string[];
   readonly workspace?: string;
   readonly workspaceClaim?: string;
-  readonly each?: Share;
+  readonly each?: IdentityRules['each'];
   readonly tag?: Readonly<Record<string, string>>;
   readonly bound?: boolean;
 }
@@ -55,7 +53,6 @@ export function identityCommand(program: Command): void {
 
   accountsCommand(
     group.command('list').description('list identities by name, in the order of matching'),
-    'refuse',
     async (accounts) => {
       const found = await accounts.listIdentities();
       return { json: found.map(shownIdentity), text: tableOf(found) };
@@ -67,7 +64,6 @@ export function identityCommand(program: Command): void {
       .command('show')
       .description('show one identity with its expressions')
       .argument(...nameOrId),
-    'refuse',
     async (accounts, _, [identity = '']) => {
       const found = await accounts.findIdentity(identity);
       return { json: shownIdentity(found), text: (width) => sheetOf(found, width) };
@@ -82,7 +78,6 @@ export function identityCommand(program: Command): void {
         .command(name)
         .description(description)
         .argument(...nameOrId),
-      'refuse',
       async (accounts, _, [identity = '']) => answer(await accounts.changeIdentity(identity, { status }, byOperator())),
     );
   }
@@ -103,7 +98,7 @@ function createCommand(group: Command): void {
       }
     });
   withFields(create, identityLimits);
-  accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options, [name = '']) => {
+  accountsCommand<CreateOptions>(create, async (accounts, options, [name = '']) => {
     const { issuer, audience, match, each = 'identity', tag = {}, bound = false } = options;
     const { rate, burst, models, tokensPerMinute, notEnforced } = options;
     const workspace = payerOf(options.workspace, options.workspaceClaim) ?? { name: '' };
@@ -131,7 +126,7 @@ function changeCommand(group: Command): void {
       if (Object.keys(changeOf(change)).length === 0) change.error('error: give something to change, see --help');
     });
   withoutDefaults(change, identityLimits);
-  accountsCommand<ChangeOptions>(change, 'refuse', async (accounts, _, [identity = '']) =>
+  accountsCommand<ChangeOptions>(change, async (accounts, _, [identity = '']) =>
     answer(await accounts.changeIdentity(identity, changeOf(change), byOperator())),
   );
 }
@@ -142,16 +137,8 @@ function changeOf(command: Command): IdentityChange {
   const { issuer, audience, match, each, tag, bound, clearBudget } = options;
   const tags = options.tags === false ? {} : tag;
   const budget = budgetOf(command, options);
-  const given = {
-    issuer,
-    audience,
-    match,
-    each,
-    tags,
-    isBound: bound,
-    workspace: payerOf(options.workspace, options.workspaceClaim),
-    budget,
-  };
+  const workspace = payerOf(options.workspace, options.workspaceClaim);
+  const given = { issuer, audience, match, each, tags, isBound: bound, workspace, budget };
   return {
     ...changesFrom(identityLimits, options),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
@@ -169,17 +156,15 @@ function withRules(command: Command): Command {
     .option('--match <cel>', 'expression over claims that must be true; repeat it for several', collected)
     .option('--workspace <workspace>', 'name or id of the workspace that pays')
     .option('--workspace-claim <cel>', 'expression over claims that returns its name')
-    .option('--each <share>', 'who has the limits: identity (default; all tokens share them) or subject', shareOption)
+    .option(
+      '--each <share>',
+      'who has the limits: identity (default; all tokens share them) or subject',
+      nameOption(identityShares),
+    )
     .option('--tag <name=cel>', 'tag of the requests, by an expression over claims; repeat it for several', tagOption);
 }
 
 const collected = (text: string, before: readonly string[] = []): readonly string[] => [...before, text];
-
-function shareOption(text: string): Share {
-  const share = identityShares.find((known) => known === text);
-  if (share === undefined) throw new InvalidArgumentError(`It must be one of ${identityShares.join(', ')}.`);
-  return share;
-}
 
 function tagOption(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const [name = '', rule] = text.split(/=(.*)/s, 2);

@@ -4,7 +4,7 @@ import { Refusal } from '../../books/core/operator-refusals.ts';
 import { shownKey } from '../../books/core/shown.ts';
 import { keyFields, type KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
-import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
+import { accountsCommand, byOperator, databaseCommand, withAccounts } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
 import { changesFrom, withChanges, withFields } from './field-options.ts';
@@ -41,7 +41,6 @@ export function keyCommand(program: Command): void {
       .command('list')
       .description('list keys, without their texts, which Weir does not store')
       .option('--workspace <workspace>', 'only those of this workspace, by name or id'),
-    'refuse',
     async (accounts, { workspace }) => {
       const keys = await accounts.listKeys(
         workspace === undefined ? undefined : await accounts.findWorkspace(workspace),
@@ -61,18 +60,14 @@ export function keyCommand(program: Command): void {
           'even a key that an object declares, until the object changes; while the database is down, through the data folder’s portal',
         ),
       async (location, { override, data }, [id = '']) => {
-        const { openAccounts } = await import('../../books/store/open-accounts.ts');
-        let accounts;
+        const change = { status, override };
         try {
-          accounts = await openAccounts(location, { missing: 'refuse', user: 'operator' });
-          return answer(await accounts.changeKey(id, { status, override }, byOperator()));
+          return answer(await withAccounts(location, (accounts) => accounts.changeKey(id, change, byOperator())));
         } catch (error) {
           // A database that is down, or stores nothing.
           if (override !== true || error instanceof Refusal) throw error;
           const { overrideByPortal } = await import('./override-key.ts');
-          return await overrideByPortal({ id, status, data }, error);
-        } finally {
-          await accounts?.close();
+          return overrideByPortal({ id, status, data }, error);
         }
       },
     );
@@ -82,7 +77,7 @@ export function keyCommand(program: Command): void {
     .command('limits')
     .description('change a key’s rate and token limits; omitted options keep their values')
     .argument('<id>', 'id of the key');
-  accountsCommand(withChanges(limits, keyFields), 'refuse', async (accounts, options, [id = '']) =>
+  accountsCommand(withChanges(limits, keyFields), async (accounts, options, [id = '']) =>
     answer(await accounts.changeKey(id, changesFrom(keyFields, options), byOperator())),
   );
 
@@ -99,7 +94,7 @@ export function keyCommand(program: Command): void {
         update.error('error: give --name, --expires, --models, or several of them');
       }
     });
-  accountsCommand<UpdateOptions>(update, 'refuse', async (accounts, options, [id = '']) =>
+  accountsCommand<UpdateOptions>(update, async (accounts, options, [id = '']) =>
     answer(await accounts.changeKey(id, detailsOf(options), byOperator())),
   );
 
@@ -112,7 +107,7 @@ export function keyCommand(program: Command): void {
         budget.error('error: give either --budget with --period, or --clear');
       }
     });
-  accountsCommand<BudgetOptions>(budget, 'refuse', async (accounts, options, [id = '']) =>
+  accountsCommand<BudgetOptions>(budget, async (accounts, options, [id = '']) =>
     answer(await accounts.changeKey(id, { budget: budgetOf(budget, options) }, byOperator())),
   );
 
@@ -138,7 +133,7 @@ function createCommand(group: Command): void {
       "all that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",
       modelsOption,
     );
-  accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options) => {
+  accountsCommand<CreateOptions>(create, async (accounts, options) => {
     const wanted = { ...options, budget: budgetOf(create, options), expiresAt: options.expires };
     const publicUrl = options.json ? undefined : readPublicUrl();
     const { key, text } = await accounts.createKey(wanted, byOperator());

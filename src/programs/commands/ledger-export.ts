@@ -42,7 +42,7 @@ export function exportCommand(group: Command): void {
     )
     .option('--provider <name>', 'of --format focus: who answers for the gateway', 'Weir')
     .requiredOption('--out <file>', 'the file; there must be none of this name');
-  accountsCommand<ExportOptions>(command, 'refuse', async (accounts, options) => {
+  accountsCommand<ExportOptions>(command, async (accounts, options) => {
     const { since, until, workspace, format, provider } = options;
     if (since !== undefined && until !== undefined && since >= until) throw refusal('times_reversed');
     const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '../../books/ledger/verify-ledger.ts';
-import type { RowDifference } from '../../books/ledger/verify-rows.ts';
+import type { Books, WorkspaceBooks } from '../../books/ledger/verify-ledger.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { TagDifference } from '../../books/ledger/verify-tags.ts';
 import { accountsCommand, databaseCommand } from './accounts-command.ts';
@@ -19,7 +18,6 @@ export function ledgerCommand(program: Command): void {
       .description(
         'check an SQLite file for damage, and compare balances, budgets, rollups and kept requests; exit code 1 for damage or differences',
       ),
-    'refuse',
     async (accounts) => {
       const damage = accounts.findDamage();
       // Rows of a damaged file prove nothing, and reading them may fail.
@@ -32,41 +30,30 @@ export function ledgerCommand(program: Command): void {
       }
       const books = await accounts.verifyLedger();
       const { workspaces, spendingDays, spendingDifferences, dayDifferences, rowDifferences, tagDifferences } = books;
-      const wrong = workspaces.filter((book) => !agrees(book));
-      const found = [wrong, spendingDifferences, dayDifferences, rowDifferences, tagDifferences];
-      const ok = found.every(({ length }) => length === 0);
+      const checks = checksOf(books);
+      const ok = checks.every(({ rows }) => rows.length === 0);
       return {
         json: {
           ok,
           file: damage === undefined ? undefined : { ok: true, damage },
           workspaces: workspaces.map(jsonOf),
-          spending: { days: spendingDays, differences: spendingDifferences.map(spendingJsonOf) },
-          rollups: { differences: dayDifferences.map(dayJsonOf) },
+          spending: {
+            days: spendingDays,
+            differences: spendingDifferences.map(({ keyId, ...rest }) => ({ key: keyId, ...amountsOf(rest) })),
+          },
+          rollups: {
+            differences: dayDifferences.map(({ keyId, model, day, measures }) => ({
+              ...{ key: keyId, model, day: dayOf(day), measures },
+            })),
+          },
           requests: {
             kept_since: books.keptSince === 0 ? null : isoOf(books.keptSince),
             hours: books.hours,
             differences: rowDifferences.map(({ hour, measures }) => ({ hour: isoOf(hour), measures })),
           },
-          tags: { differences: tagDifferences.map(tagJsonOf) },
+          tags: { differences: tagDifferences.map(({ tag, ...rest }) => ({ tag, ...amountsOf(rest) })) },
         },
-        text: [
-          ...(damage === undefined ? [] : ['The database file is sound.']),
-          wrong.length === 0
-            ? `Balances equal credits minus costs; workspaces: ${workspaces.length}.`
-            : `Balances differ from credits minus costs; workspaces: ${wrong.length} of ${workspaces.length}:\n${tableOf(wrong)}`,
-          spendingDifferences.length === 0
-            ? `Budget usage equals the daily totals; days of keys: ${spendingDays}.`
-            : `Budget usage differs from the daily totals:\n${spendingTableOf(spendingDifferences)}`,
-          dayDifferences.length === 0
-            ? 'Daily totals equal the sums of hours.'
-            : `Daily totals differ from the sums of hours; days of keys: ${dayDifferences.length}:\n${dayTableOf(dayDifferences)}`,
-          rowDifferences.length === 0
-            ? `Requests equal the hourly totals; hours: ${books.hours}.${keptText(books)}`
-            : `Requests differ from the hourly totals; hours: ${rowDifferences.length}:\n${rowTableOf(rowDifferences)}`,
-          ...(tagDifferences.length === 0
-            ? []
-            : [`Tag totals differ from their requests:\n${tagTableOf(tagDifferences)}`]),
-        ].join('\n'),
+        text: [...(damage === undefined ? [] : ['The database file is sound.']), ...checks.flatMap(linesOf)].join('\n'),
         exitCode: ok ? 0 : 1,
       };
     },
@@ -78,7 +65,6 @@ export function ledgerCommand(program: Command): void {
       .description(
         'rewrite an SQLite file without its free pages, so that it shrinks automatically afterwards; about 10 s for each GB, while a running service writes to its journal',
       ),
-    'refuse',
     async (accounts) => {
       const { before, after } = accounts.shrink();
       return { json: { before, after }, text: `The file has ${after} bytes; it had ${before}.` };
@@ -104,55 +90,59 @@ function jsonOf(book: WorkspaceBooks) {
   };
 }
 
-function tableOf(books: readonly WorkspaceBooks[]): string {
-  return textTable(
-    ['NAME', 'ID', '#CREDITS USD', '#COSTS USD', '#BALANCE USD', '#EXPECTED USD'],
-    books.map(({ name, id, credits, costs, balance, expected }) => [
-      name,
-      id,
-      ...[credits, costs, balance, expected].map(formatUsd),
-    ]),
-  );
+function amountsOf({ day, counted, expected }: Omit<TagDifference, 'tag'>) {
+  return { day: dayOf(day), counted: formatUsd(counted), expected: formatUsd(expected) };
 }
 
-function spendingJsonOf({ keyId, day, counted, expected }: SpendingDifference) {
-  return { key: keyId, day: dayOf(day), counted: formatUsd(counted), expected: formatUsd(expected) };
+/** One comparison of the books: its sentence without differences, if there is one, and their table. */
+interface Check {
+  readonly good?: string;
+  readonly bad: string;
+  readonly titles: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }
 
-function spendingTableOf(differences: readonly SpendingDifference[]): string {
-  return textTable(
-    ['KEY', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
-    differences.map(({ keyId, day, counted, expected }) => [keyId, dayOf(day), ...[counted, expected].map(formatUsd)]),
-  );
+function checksOf(books: Books): readonly Check[] {
+  const { workspaces, spendingDays, spendingDifferences, dayDifferences, rowDifferences, tagDifferences } = books;
+  const wrong = workspaces.filter((book) => !agrees(book));
+  return [
+    {
+      good: `Balances equal credits minus costs; workspaces: ${workspaces.length}.`,
+      bad: `Balances differ from credits minus costs; workspaces: ${wrong.length} of ${workspaces.length}:`,
+      titles: ['NAME', 'ID', '#CREDITS USD', '#COSTS USD', '#BALANCE USD', '#EXPECTED USD'],
+      rows: wrong.map(({ name, id, credits, costs, balance, expected }) => [
+        ...[name, id, ...[credits, costs, balance, expected].map(formatUsd)],
+      ]),
+    },
+    {
+      good: `Budget usage equals the daily totals; days of keys: ${spendingDays}.`,
+      bad: 'Budget usage differs from the daily totals:',
+      titles: ['KEY', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
+      rows: spendingDifferences.map(({ keyId, ...rest }) => [keyId, ...Object.values(amountsOf(rest))]),
+    },
+    {
+      good: 'Daily totals equal the sums of hours.',
+      bad: `Daily totals differ from the sums of hours; days of keys: ${dayDifferences.length}:`,
+      titles: ['KEY', 'MODEL', 'DAY', 'DIFFERENT'],
+      rows: dayDifferences.map(({ keyId, model, day, measures }) => [keyId, model, dayOf(day), measures.join(', ')]),
+    },
+    {
+      good: `Requests equal the hourly totals; hours: ${books.hours}.${keptText(books)}`,
+      bad: `Requests differ from the hourly totals; hours: ${rowDifferences.length}:`,
+      titles: ['HOUR', 'DIFFERENT'],
+      rows: rowDifferences.map(({ hour, measures }) => [isoOf(hour), measures.join(', ')]),
+    },
+    {
+      bad: 'Tag totals differ from their requests:',
+      titles: ['TAG', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
+      rows: tagDifferences.map(({ tag, ...rest }) => [tag, ...Object.values(amountsOf(rest))]),
+    },
+  ];
 }
 
-function tagJsonOf({ tag, day, counted, expected }: TagDifference) {
-  return { tag, day: dayOf(day), counted: formatUsd(counted), expected: formatUsd(expected) };
-}
-
-function tagTableOf(differences: readonly TagDifference[]): string {
-  return textTable(
-    ['TAG', 'DAY', '#COUNTED USD', '#EXPECTED USD'],
-    differences.map(({ tag, day, counted, expected }) => [tag, dayOf(day), ...[counted, expected].map(formatUsd)]),
-  );
-}
-
-function dayJsonOf({ keyId, model, day, measures }: DayDifference) {
-  return { key: keyId, model, day: dayOf(day), measures };
-}
-
-function dayTableOf(differences: readonly DayDifference[]): string {
-  return textTable(
-    ['KEY', 'MODEL', 'DAY', 'DIFFERENT'],
-    differences.map(({ keyId, model, day, measures }) => [keyId, model, dayOf(day), measures.join(', ')]),
-  );
-}
-
-function rowTableOf(differences: readonly RowDifference[]): string {
-  return textTable(
-    ['HOUR', 'DIFFERENT'],
-    differences.map(({ hour, measures }) => [isoOf(hour), measures.join(', ')]),
-  );
+function linesOf({ good, bad, titles, rows }: Check): readonly string[] {
+  if (rows.length > 0) return [bad, textTable(titles, rows)];
+  return good === undefined ? [] : [good];
 }
 
 function keptText({ keptSince }: Pick<Books, 'keptSince'>): string {

@@ -24,7 +24,6 @@ export function logLevelCommand(program: Command): void {
       )
       .addArgument(new Argument('[level]', 'the new level; without it nothing changes').choices(logLevels))
       .option('--at <urls>', 'only these ops ports or portals, such as http://127.0.0.1:9190, with commas'),
-    'refuse',
     async (accounts, { data, at }, [wanted]) => {
       const origins = at === undefined ? everyOrigin(data) : originsIn('--at', at);
       if (origins.length === 0) throw refusal('no_program_runs', { folder: dataFolder(data) });

@@ -10,7 +10,6 @@ export function modelCommand(program: Command): void {
 
   accountsCommand(
     group.command('vectors').description('list embedding models with their reference route'),
-    'refuse',
     async (accounts) => {
       const references = await accounts.listVectorReferences();
       return { json: references.map(shownVectorReference), text: (width) => tableOf(references, width) };
@@ -23,7 +22,6 @@ export function modelCommand(program: Command): void {
       .description('accept a route’s current vectors as its model’s reference; rebuild search indexes')
       .argument('<model>', 'id of the model')
       .option('--route <id>', 'model@backend (default: the reference route)'),
-    'refuse',
     async (accounts, { route }, [modelId = '']) => {
       const accepted = await accounts.acceptVectors({ modelId: modelId.toLowerCase(), route }, byOperator());
       return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countOption, momentOption, namesOption, periodOption, tagCountsOption, usdOption } from './option-values.ts';
+import { countOption, momentOption, nameOption, namesOption, tagCountsOption, usdOption } from './option-values.ts';
 
 describe('option values', () => {
   it.each([
@@ -9,7 +9,7 @@ describe('option values', () => {
     [countOption(1), '1', 1],
     [countOption(1), '1000000000', 1_000_000_000],
     [countOption(0), '0', 0],
-    [periodOption, 'week', 'week'],
+    [nameOption(['day', 'week']), 'week', 'week'],
     [momentOption, '2026-07-01', Date.UTC(2026, 6, 1)],
     [momentOption, '2026-07-01T12:00Z', Date.UTC(2026, 6, 1, 12)],
     [momentOption, '2026-07-01T12:00:00.5+02:00', Date.UTC(2026, 6, 1, 10, 0, 0, 500)],
@@ -33,7 +33,7 @@ describe('option values', () => {
   it.each([
     [usdOption, ['-1', '', '1e3', '0x10', '1.0000000000001', '1,5', '$5', ' 5', 'NaN']],
     [countOption(1), ['0', '-1', '1.5', '', '1e3', 'x', '1000000001', '99999999999']],
-    [periodOption, ['', 'Day', 'year']],
+    [nameOption(['day', 'week']), ['', 'Day', 'year']],
     [momentOption, ['', 'yesterday', '2026', '2026-13-01', '2026-07-01T12:00', '01/07/2026', '1751328000']],
   ] as const)('%o refuses what is not one', (parse, texts) => {
     for (const text of texts) expect(() => parse(text), text).toThrow('It must be');

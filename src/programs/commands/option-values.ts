@@ -1,5 +1,4 @@
 import { InvalidArgumentError } from 'commander';
-import { type BudgetPeriod, budgetPeriods } from '../../core/account.ts';
 import { areLabels, labelsForm } from '../../core/labels.ts';
 import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
 import { readMoment } from '../../core/moment.ts';
@@ -29,10 +28,13 @@ export function countOption(least: number, most = 1_000_000_000): (text: string)
   };
 }
 
-export function periodOption(text: string): BudgetPeriod {
-  const period = budgetPeriods.find((known) => known === text);
-  if (period === undefined) throw new InvalidArgumentError(`It must be one of ${budgetPeriods.join(', ')}.`);
-  return period;
+/** One of a few names. */
+export function nameOption<Name extends string>(names: readonly Name[]): (text: string) => Name {
+  return (text) => {
+    const name = names.find((known) => known === text);
+    if (name === undefined) throw new InvalidArgumentError(`It must be one of ${names.join(', ')}.`);
+    return name;
+  };
 }
 
 /** A UTC day (`2026-07-01`, its first moment) or a moment with its offset (`2026-07-01T12:00:00Z`). */

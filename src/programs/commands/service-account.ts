@@ -36,21 +36,16 @@ export function serviceAccountCommand(program: Command): void {
         create.error('error: give either --workspaces or --all-workspaces');
       }
     });
-  accountsCommand<CreateOptions>(
-    create,
-    'refuse',
-    async (accounts, { scopes: given, workspaces, expires }, [name = '']) => {
-      const by = byOperator();
-      const wanted = { name, scopes: given, workspaces, expiresAt: expires ?? by.now + usualMs };
-      const { account, token } = await accounts.createServiceAccount(wanted, by);
-      const { id, ...rest } = shownServiceAccount(account, by.now);
-      return { json: { id, token, ...rest }, text: shownOnce(account, token) };
-    },
-  );
+  accountsCommand<CreateOptions>(create, async (accounts, { scopes: given, workspaces, expires }, [name = '']) => {
+    const by = byOperator();
+    const wanted = { name, scopes: given, workspaces, expiresAt: expires ?? by.now + usualMs };
+    const { account, token } = await accounts.createServiceAccount(wanted, by);
+    const { id, ...rest } = shownServiceAccount(account, by.now);
+    return { json: { id, token, ...rest }, text: shownOnce(account, token) };
+  });
 
   accountsCommand(
     group.command('list').description('list service accounts, without their tokens, which Weir does not store'),
-    'refuse',
     async (accounts) => answer(accounts, await accounts.listServiceAccounts(), 'list'),
   );
 
@@ -59,7 +54,6 @@ export function serviceAccountCommand(program: Command): void {
       .command('revoke')
       .description('end a service account permanently: calls with its token get 401')
       .argument('<name>', 'name or id'),
-    'refuse',
     async (accounts, _, [nameOrId = '']) =>
       answer(accounts, [await accounts.revokeServiceAccount(nameOrId, byOperator())], 'one'),
   );

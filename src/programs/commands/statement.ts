@@ -15,7 +15,6 @@ export function statementCommand(program: Command): void {
     .addOption(new Option('--format <format>', 'print it for scripts').choices(['json', 'csv']));
   accountsCommand<{ readonly format?: 'json' | 'csv' }>(
     command,
-    'refuse',
     async (accounts, { format }, [workspace = '', month = '']) => {
       const { id } = await accounts.findWorkspace(workspace);
       const statement = await accounts.statement(id, { month, now: Date.now() });

@@ -36,7 +36,7 @@ export function tagBudgetCommand(group: Command): void {
         return;
       command.error('error: give --tag with --budget and --period, --tag with --clear, or neither');
     });
-  accountsCommand<Options>(command, 'refuse', async (accounts, options, [workspace = '']) => {
+  accountsCommand<Options>(command, async (accounts, options, [workspace = '']) => {
     const { tag, thresholds } = options;
     if (tag !== undefined) {
       const budget = budgetOf(command, options);

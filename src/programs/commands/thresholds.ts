@@ -21,7 +21,7 @@ export function thresholdsCommand(
     .description(`set the percentages of ${about} at which there is an alert`)
     .argument(...argument)
     .argument('<percents>', 'such as 50,80,95; none, or default', thresholdsArgument);
-  accountsCommand(command, 'refuse', async (accounts, _, [object = '', percents = '']) => {
+  accountsCommand(command, async (accounts, _, [object = '', percents = '']) => {
     const given = thresholdsArgument(percents);
     const wanted = given === 'default' ? undefined : given;
     const thresholds = await set(accounts, object, { thresholds: wanted, by: byOperator() });

@@ -32,7 +32,6 @@ export function topCommand(program: Command): void {
       )
       .addOption(new Option('--by <group>', 'what to group by').choices(trafficGroups).default('key'))
       .option('--watch', 'show it anew every two seconds, until Ctrl-C'),
-    'refuse',
     async (accounts, { data, by, watch }) => {
       const origins = serviceOrigins(data);
       if (origins.length === 0) throw refusal('no_program_runs', { folder: dataFolder(data) });

@@ -48,7 +48,7 @@ export function usageCommand(program: Command): void {
     .option('--requests', 'list the requests, newest first, instead of summing them')
     .option('--limit <n>', 'at most this many requests', countOption(1), 100)
     .option('--csv', 'print comma-separated values, with the fields of --json');
-  accountsCommand<UsageOptions>(command, 'refuse', async (accounts, options) => {
+  accountsCommand<UsageOptions>(command, async (accounts, options) => {
     const filter = await filterOf(accounts, options);
     return options.requests
       ? listAnswer(await accounts.listRequests(filter, options.limit), accounts)

@@ -38,7 +38,7 @@ export function userCommand(program: Command): void {
       'the link ends on this UTC day or moment (default: 7 days from now, at most 30)',
       momentOption,
     );
-  accountsCommand<InviteOptions>(invite, 'refuse', async (accounts, options, [address = '']) => {
+  accountsCommand<InviteOptions>(invite, async (accounts, options, [address = '']) => {
     const { role, workspace, workspaceRole, expires } = options;
     const by = byOperator();
     const membership = workspace === undefined ? undefined : { workspace, role: workspaceRole };
@@ -47,7 +47,7 @@ export function userCommand(program: Command): void {
     return { json: { ...shownUser(user), token }, text: shownOnce(user, token) };
   });
 
-  accountsCommand(group.command('list').description('list the local users'), 'refuse', async (accounts) => {
+  accountsCommand(group.command('list').description('list the local users'), async (accounts) => {
     const users = await accounts.listUsers();
     return { json: users.map(shownUser), text: (width) => tableOf(users, width) };
   });
@@ -57,7 +57,6 @@ export function userCommand(program: Command): void {
       .command('remove')
       .description('remove a local user: its sessions end, its memberships stay')
       .argument('<user>', 'address or id'),
-    'refuse',
     async (accounts, _, [user = '']) => {
       const removed = await accounts.removeUser(user, byOperator());
       return { json: shownUser(removed), text: `${removed.address} cannot sign in any more.` };

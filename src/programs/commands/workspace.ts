@@ -24,12 +24,12 @@ export function workspaceCommand(program: Command): void {
     .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'));
   accountsCommand<Omit<NewWorkspace, 'name'>>(
     withFields(create, workspaceFields),
-    'create',
     async (accounts, options, [name = '']) =>
       answer(await accounts.createWorkspace({ ...options, name }, byOperator())),
+    'create',
   );
 
-  accountsCommand(group.command('list').description('list all workspaces'), 'refuse', async (accounts) => {
+  accountsCommand(group.command('list').description('list all workspaces'), async (accounts) => {
     const workspaces = await accounts.listWorkspaces();
     return { json: workspaces.map(printed), text: tableOf(workspaces) };
   });
@@ -41,7 +41,6 @@ export function workspaceCommand(program: Command): void {
       .argument('<workspace>', 'name or id')
       .argument('<usd>', 'amount to add, such as 25 or 0.5; below zero for a correction, such as -3', creditOption)
       .option('--note <text>', 'its purpose; a correction needs a note'),
-    'refuse',
     async (accounts, { note }, [workspace = '', usd = '']) => {
       // If the connection breaks, the credit may or may not have been added. With its idempotency key, a second attempt
       // does not add it twice.
@@ -60,7 +59,7 @@ export function workspaceCommand(program: Command): void {
     .command('limits')
     .description('change a workspace’s limits of in-flight requests, tokens and credit, and its labels')
     .argument('<workspace>', 'name or id');
-  accountsCommand(withChanges(limits, workspaceFields), 'refuse', async (accounts, options, [workspace = '']) =>
+  accountsCommand(withChanges(limits, workspaceFields), async (accounts, options, [workspace = '']) =>
     answer(await accounts.changeWorkspace(workspace, changesFrom(workspaceFields, options), byOperator())),
   );
 
@@ -79,7 +78,6 @@ export function workspaceCommand(program: Command): void {
   for (const [name, status, description] of statuses) {
     accountsCommand(
       group.command(name).description(description).argument('<workspace>', 'name or id'),
-      'refuse',
       async (accounts, _, [workspace = '']) =>
         answer(await accounts.changeWorkspace(workspace, { status }, byOperator())),
     );
