@@ -58,12 +58,12 @@ export function commandsPage(): string {
 
 # Commands
 
-\`weir --help\` lists the commands, and \`--help\` of each shows its options. Exit code 0: it succeeded; 1: it failed; 2: it was
-not understood. \`kubectl weir\` is the same program ([where it works](../how-to/kubernetes.md#kubectl-weir)).
+\`weir --help\` lists the commands, and \`--help\` of each shows its options. Exit codes: 0 for success, 1 for a
+failure, 2 for an invalid command line. \`kubectl weir\` is the same program ([where it works](../how-to/kubernetes.md#kubectl-weir)).
 
 ## Programs
 
-They run until they get SIGTERM. Their settings: [settings.md](settings.md).
+They run until they get SIGTERM. [settings.md](settings.md) lists their settings.
 
 ${markdownTable(
   ['command', 'does'],

@@ -219,16 +219,16 @@ ${example}
 [examples/kubernetes/hosted.yaml](../../examples/kubernetes/hosted.yaml) shows the fields for providers and for company
 networks: credentials in other headers, a query, client certificates, a forward proxy, silence limits, defaults.
 
-- Prices are in quotes, so that no reader rounds them.
+- Quote prices, so that no YAML reader rounds them.
 - kubectl refuses an unknown field by default (\`--validate=strict\`). Without this option, the API server drops the field
   silently.
 - A field without a value (\`tls:\`) means the same as a missing field.
-- No field inside a list has a default at the API server: it stores a list as applied, so that Argo CD shows no
+- Fields inside lists have no defaults at the API server, so it stores a list as applied, and Argo CD shows no
   difference.
 - A Backend never replaces a caller's value: \`requests.defaults\` fill absent fields, and
   \`requests.bounds\` only lower a value. Weir refuses headers that HTTP or Weir sets itself.
 - A server-side apply merges \`routes\` by \`backend\`, so two field managers can each own some routes.
-- A bad object never breaks a good one, nor its own last good version. The API server cannot find some mistakes: a
+- An invalid object affects no other object, and Weir continues to use its last good version. The API server cannot find some mistakes: a
   missing Backend, Secret or ConfigMap, an id that is in use. The conditions report them.
 - A Model leaves with 14 days' notice, by \`retireAt\` or by deletion. The annotation \`${group}/waive-notice: "true"\`
   removes the notice. In a manifest folder \`retireAt\` works in the same way: \`announcements.json\` in the data folder

@@ -38,9 +38,9 @@ test('the last minute is waited for', () => {
 });
 
 test('a minute that cannot be read is an alert with a second try', async () => {
-  answerWith({ 'GET /top': refusal(503, 'The database does not answer now.') });
+  answerWith({ 'GET /top': refusal(503, 'The database does not answer.') });
   show(<TopPage />);
-  expect(await screen.findByRole('alert')).toHaveTextContent('The database does not answer now.');
+  expect(await screen.findByRole('alert')).toHaveTextContent('The database does not answer.');
   expect(screen.getByRole('button', { name: 'Try again' })).toBeVisible();
 });
 

@@ -16,14 +16,14 @@ type Meanings<Types extends readonly string[]> = Readonly<Record<Types[number], 
 const workspaceConditions: Meanings<typeof workspaceConditionTypes> = {
   Accepted: 'The object is valid, and no other workspace has its name in the ledger.',
   Ready:
-    'The ledger has the workspace with the settings of this generation. The message says if it is suspended, and why a deletion waits.',
+    'The ledger contains the workspace with this generation’s settings. The message shows whether it is suspended, and why a deletion waits.',
 };
 
 const apiKeyConditions: Meanings<typeof apiKeyConditionTypes> = {
   Accepted: 'The object is valid, and its Workspace is an object of the same namespace.',
   Ready:
-    'The Secret has a key, and the ledger has that key with the settings of this generation. The message says if it is suspended or has expired.',
-  WithinBudget: 'Something of the budget is left in this period, or there is no budget.',
+    'The Secret contains a key, and the ledger contains it with this generation’s settings. The message shows whether it is suspended or has expired.',
+  WithinBudget: 'The budget of this period is not used up, or there is no budget.',
 };
 
 const creditConditions: Meanings<typeof creditConditionTypes> = {
@@ -36,7 +36,7 @@ const identityConditions: Meanings<typeof identityConditionTypes> = {
   Accepted:
     'The object is valid, its expressions can be compiled, its Workspace is an object of the same namespace, and no other identity has its name in the ledger.',
   Ready:
-    'Callers with matching tokens are accepted, with the settings of this generation. The message says if it is suspended. False: no token of it can be verified, and the reason says why ([causes](../how-to/identities.md#refused-tokens)).',
+    'Weir accepts matching tokens, with this generation’s settings. The message shows whether the identity is suspended. False: Weir cannot verify its tokens, for the named reason ([causes](../how-to/identities.md#refused-tokens)).',
 };
 
 const workspace: CustomResource = {

@@ -20,19 +20,19 @@ export const category = 'weir';
 const backendConditions: Readonly<Record<BackendConditionType, string>> = {
   Accepted: 'The object is valid, and its Secrets and ConfigMaps exist. Otherwise the message begins with the field.',
   Programmed:
-    'The Envoy of every replica has its cluster, by Envoy’s own answer, and the Service or InferencePool that it names is there and can have pods. Where not, the message names the field or the replicas.',
+    'Every replica’s Envoy confirms the cluster, and its Service or InferencePool exists and can have pods. Otherwise the message names the field or the replicas.',
   Healthy:
-    'It answers: at least one endpoint passes the health check where there is one, and not every request lately has failed. The message names the endpoints that do not.',
+    'At least one endpoint passes the health check, if there is one, and recent requests have not all failed. The message names the failing endpoints.',
 };
 
 const modelConditions: Readonly<Record<ModelConditionType, string>> = {
-  Accepted: 'The object is valid and no other object has its id. A fault in one route costs that route alone.',
-  Servable: 'A route can take a request now, in every replica.',
+  Accepted: 'The object is valid and no other object has its id. A mistake in one route disables only that route.',
+  Servable: 'In every replica, a route can take a request.',
   SameVectors:
     'Only of embedding models: all endpoints of all routes return the reference vectors (docs/concepts/same-vectors.md). Any other endpoint gets no requests; the message contains its cosine and the usual cause.',
   Priced: 'It is charged the prices of its spec.',
   Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
-  Retiring: 'It leaves; the message says when and why.',
+  Retiring: 'The model will leave the catalog. The message shows when and why.',
 };
 
 /**
@@ -55,7 +55,7 @@ const backend: CustomResource = {
     column(
       'Host',
       `${anySource}..['name','host']`,
-      'Host of the engine (of several the first), the Service, or the InferencePool.',
+      'Host of the engine (the first of several), the Service, or the InferencePool.',
     ),
     column('Port', `${anySource}..port`, 'Port of the engine; empty for an InferencePool, which has its own.'),
     column('Endpoints', '.status.endpoints.summary', 'Healthy endpoints, and all endpoints.'),
@@ -64,7 +64,7 @@ const backend: CustomResource = {
     condition('Accepted', 'Whether the object is valid.', 1),
     column('TLS', '.spec.tls.mode', 'TLS of the connection.', { priority: 1 }),
     messageOf('Accepted', 'Problem', 'The object’s problem.'),
-    messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
+    messageOf('Healthy', 'Health', 'Why it is unhealthy, or which endpoints are.'),
     age,
   ],
   selectable: ['.spec.engine', '.spec.endpoint.host', '.spec.service.name', '.spec.inferencePool.name'],
@@ -92,7 +92,7 @@ const model: CustomResource = {
     // A text, because `kubectl` shows a date as the time since then, which means nothing for a future date.
     column('Retires', '.status.retireAt', 'Retirement date.', { priority: 1 }),
     messageOf('Accepted', 'Problem', 'The object’s problem.'),
-    messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
+    messageOf('Listed', 'Listing', 'Why it is not listed.'),
     age,
   ],
   selectable: ['.spec.id', '.spec.ownedBy'],

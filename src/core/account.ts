@@ -32,7 +32,7 @@ const notEnforced = {
   kind: 'names',
   optional: true,
   about: 'Limits that only count, and mark the requests that they would refuse; null: all are enforced.',
-  option: 'limits that only count, with commas',
+  option: 'dry-run limits, separated by commas',
 } as const;
 const notEnforcedAbout =
   'Dry-run limits: they count, and mark the requests that they would refuse. Default: Weir enforces all limits.';
@@ -54,7 +54,7 @@ export const workspaceFields = {
     action: 'workspace.limits',
     about: 'Maximum number of in-flight requests.',
     example: 256,
-    option: 'requests it may have in flight at once',
+    option: 'maximum number of in-flight requests',
     declared: {
       about: `Maximum number of in-flight requests. Default ${defaultLimits.maxInFlight}.`,
       example: 256,
@@ -173,7 +173,7 @@ export const keyFields = {
     default: defaultLimits.burst,
     about: 'Requests at once above the rate.',
     example: 200,
-    option: 'requests at once above the rate',
+    option: 'burst above the rate',
     action: 'key.limits',
   },
   tokensPerMinute: { ...tokensPerMinute, action: 'key.limits' },

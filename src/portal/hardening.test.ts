@@ -47,7 +47,7 @@ describe('what strangers send', () => {
     const { statusCode, body } = await post(`${api}/workspaces`, `[${'1,'.repeat(6_000)}1]`);
     expect([statusCode, JSON.parse(body).error.message]).toEqual([
       400,
-      'The body holds more than 5000 values, or nests them too deeply.',
+      'The body contains more than 5000 values, or nests them too deeply.',
     ]);
   });
 

@@ -83,7 +83,11 @@ it.each([
   [
     'a correction without a note',
     { amount: -1n },
-    ['note', 'A correction takes money from a workspace: say why with a note.', 'With the command: --note TEXT.'],
+    [
+      'note',
+      'A correction takes money from a workspace, and needs a note with the reason.',
+      'With the command: --note TEXT.',
+    ],
   ],
   [
     'more than there is',

@@ -95,7 +95,7 @@ describe('keys', () => {
       { code: 'key_not_found', sentence: 'There is no key with the id "key_1".' },
       'list` shows them all.',
     ],
-    ['that was revoked', undefined, { code: 'key_revoked', field: 'status' }, 'create` makes a new one.'],
+    ['that was revoked', undefined, { code: 'key_revoked', field: 'status' }, 'create` creates another one.'],
   ])('name what to do about one %s', async (_, id, refusal, hint) => {
     const { queries, key } = await sampleDatabase();
     await changeKey(queries, key.id, { status: 'revoked' }, sampleAuthor);

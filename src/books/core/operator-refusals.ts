@@ -21,7 +21,7 @@ const vectors = 'docs/concepts/same-vectors.md#accept-new-vectors';
 const strangers = 'docs/reference/limits.md#the-portal';
 
 const workspaceList = '`weir workspace list` shows them all.';
-const newKey = '`weir key create` makes a new one.';
+const newKey = '`weir key create` creates another one.';
 
 /** Refusals about accounts and the ledger, of commands and of the admin API. */
 const ofBooks = {
@@ -54,7 +54,7 @@ const ofBooks = {
   correction_without_note: [
     400,
     credits,
-    'A correction takes money from a workspace: say why with a note.',
+    'A correction takes money from a workspace, and needs a note with the reason.',
     'note',
     'With the command: --note TEXT.',
   ],
@@ -145,10 +145,10 @@ const ofReports = {
     'A report of the top ranks models, keys, workspaces or values of a tag: expected one of them, and hour, day or week.',
     'top',
   ],
-  tag_report_not_whole_days: [400, byTag, 'Tags are counted by days: expected whole UTC days, and no hours.', 'by'],
-  tag_name_missing: [400, byTag, 'A report by tag groups by the values of one tag: expected its name.', 'tag', tagHint],
-  tag_name_unused: [400, byTag, 'A name of a tag groups only by the dimension `tag`.', 'tag', tagHint],
-  statement_of_future: [400, statements, 'The month {month} has not begun: it is {now} in UTC.', 'month'],
+  tag_report_not_whole_days: [400, byTag, 'Tag usage is daily: expected whole UTC days, and no hours.', 'by'],
+  tag_name_missing: [400, byTag, 'A report by tag needs the tag’s name.', 'tag', tagHint],
+  tag_name_unused: [400, byTag, 'A tag name works only with the dimension `tag`.', 'tag', tagHint],
+  statement_of_future: [400, statements, 'The month {month} has not begun: now is {now} in UTC.', 'month'],
   statement_before_workspace: [
     400,
     statements,
@@ -159,14 +159,14 @@ const ofReports = {
   requests_dropped: [
     400,
     'docs/how-to/usage.md#export',
-    'Requests before {since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since {since} for the remaining ones.',
+    'Weir deleted requests before {since} during the export (WEIR_LEDGER_RETENTION_DAYS). Export the remaining ones with --since {since}.',
   ],
   backup_of_postgres: [
     400,
     postgres,
-    'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/operate/backup.md).',
+    'Back up PostgreSQL with its own pg_dump, which copies a consistent snapshot: pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/operate/backup.md).',
   ],
-  shrink_of_postgres: [400, postgres, 'PostgreSQL gives back the space of months that are dropped by itself.'],
+  shrink_of_postgres: [400, postgres, 'PostgreSQL frees the space of dropped months automatically.'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 /** Refusals of commands alone. */
@@ -184,11 +184,11 @@ const ofCommands = ofCommandLine({
   file_not_written: ['docs/how-to/usage.md#export', '{file} (--out) could not be written: {reason}'],
   credit_unknown: [
     outage,
-    'The database did not answer ({reason}), and it is not known whether the credit was added. Look at the balance with `weir workspace list` before you repeat the command.',
+    'The database did not answer ({reason}), so the credit may or may not have been added. Check the balance with `weir workspace list` before you repeat the command.',
   ],
   request_unknown: [
     reports,
-    'There is no request {id}. {services}. The ledger contains no row of it: of refused requests it keeps the first {samples} of each minute, key, model and code, and Weir searches an x-request-id in the newest {newest} only.',
+    'There is no request {id}. {services}. The ledger does not contain it: of refused requests it keeps the first {samples} for each minute, key, model and code, and Weir searches an x-request-id only in the newest {newest}.',
   ],
   no_program_runs: [logs, 'No service or portal runs with the data folder {folder}.'],
   no_program_answers: [logs, 'No answer from {programs}.'],
@@ -203,9 +203,9 @@ const ofPortal = {
   token_unknown: [
     401,
     signIn,
-    'This is neither the admin token nor the token of a service account. An API key signs in with POST /api/v1/session.',
+    'This is not the admin token, and not a service account’s token. To sign in with an API key, use POST /api/v1/session.',
   ],
-  sign_in_unknown: [401, signIn, 'This is neither the admin token nor a good API key.'],
+  sign_in_unknown: [401, signIn, 'This is not the admin token, and not a valid API key.'],
   password_wrong: [401, localUsers, 'The address or the password is wrong.'],
   user_without_workspace: [
     403,
@@ -213,9 +213,9 @@ const ofPortal = {
     'You are a member of no workspace. Ask an owner of one, or an admin, to invite your address.',
   ],
   password_malformed: [400, localUsers, 'expected a password of {min} to {max} characters', 'password'],
-  passwords_busy: [429, localUsers, 'Too many people are signing in at this moment. Try again.'],
+  passwords_busy: [429, localUsers, 'Too many people are signing in. Try again in a moment.'],
   local_users_off: [404, localUsers, 'People sign in with the identity provider (WEIR_OIDC_ISSUER).'],
-  key_ended: [401, signIn, 'This key is not active any more, or it has expired.'],
+  key_ended: [401, signIn, 'This key is no longer active, or it has expired.'],
   service_account_ended: [401, tokens, 'The service account token "{name}" {why}.'],
   token_missing: [
     401,
@@ -228,7 +228,7 @@ const ofPortal = {
   csrf_token_missing: [403, api, 'The header {header} must have the csrf_token of GET /api/v1/session.'],
   right_missing: [403, roles, '{why}'],
   key_of_another: [403, roles, 'Someone else created this key. {why}'],
-  usage_of_others: [403, roles, 'An API key sees its own usage alone.', 'workspace'],
+  usage_of_others: [403, roles, 'An API key sees only its own usage.', 'workspace'],
   workspace_needed: [400, api, 'workspace: expected one of your workspaces.', 'workspace'],
   not_found: [404, api, '{reason}'],
   path_not_found: [404, api, 'There is no such path. /api/openapi.json lists those of the API.'],
@@ -236,16 +236,16 @@ const ofPortal = {
   model_not_found: [404, api, 'There is no model {model}.'],
   field_malformed: [400, api, '{field}: {expected}'],
   request_malformed: [400, api, '{reason}'],
-  body_too_complex: [400, api, 'The body holds more than {max} values, or nests them too deeply.'],
+  body_too_complex: [400, api, 'The body contains more than {max} values, or nests them too deeply.'],
   body_too_large: [413, api, '{reason}'],
   content_type_unsupported: [415, api, '{reason}'],
   session_busy: [429, strangers, 'Too many of your {what} are in progress.'],
   address_busy: [429, strangers, 'Too many in-flight requests of this address.'],
   pages_busy: [503, strangers, 'Too many pages are open. Close some, or try again.'],
-  playground_off: [503, api, 'The playground is off: WEIR_PUBLIC_URL does not say where the gateway is.'],
+  playground_off: [503, api, 'The playground is off, because WEIR_PUBLIC_URL is not set to the gateway’s address.'],
   gateway_down: [502, api, 'The gateway does not answer: {reason}.'],
-  database_down: [503, outage, 'The database does not answer now. Try again in a moment.'],
-  internal: [500, api, 'The portal could not do this. Its log says why.'],
+  database_down: [503, outage, 'The database does not answer. Try again in a moment.'],
+  internal: [500, api, 'The portal failed to do this. Its log contains the reason.'],
 } as const satisfies Readonly<Record<string, OperatorRefusalRow>>;
 
 /**

@@ -35,13 +35,13 @@ export function ofCommandLine<const Rows extends Readonly<Record<string, Command
 export const programRefusals = ofCommandLine({
   command_malformed: [starting, '{reason}'],
   option_malformed: [starting, '{option}: expected {expected}, got "{value}".'],
-  option_alone: [starting, '{option} goes with {needed} only.'],
-  sources_exclusive: [starting, '{options} exclude each other: the catalog comes from one of them.'],
+  option_alone: [starting, '{option} works only with {needed}.'],
+  sources_exclusive: [starting, '{options} exclude each other: the catalog has only one source.'],
   setting_malformed: [settings, '{reason}.'],
   database_not_opened: [outage, 'Cannot open {database}: {reason}.'],
   database_missing: [
     copies,
-    'There is no database at {file}. `weir workspace create NAME` makes one; --data names its folder.',
+    'There is no database at {file}. `weir workspace create NAME` creates one; --data names its folder.',
   ],
   database_url_malformed: [postgres, 'WEIR_DATABASE_URL {reason}'],
   replicas_need_postgres: [
@@ -52,7 +52,7 @@ export const programRefusals = ofCommandLine({
     manyCores,
     'WEIR_VALKEY_URL: --replicas {replicas} needs Valkey or Redis, so that rates, concurrency and reservations hold for all services together. Set it to valkey://HOST:PORT or the path of a Unix socket, or start one service.',
   ],
-  certificate_missing: [settings, '{setting}: expected a PEM file, because the other half of the pair is set.'],
+  certificate_missing: [settings, '{setting}: expected a PEM file, because certificate and key belong together.'],
   certificate_unreadable: [settings, '{setting}: {file} cannot be read.'],
   certificate_without_key: [
     settings,
@@ -60,34 +60,34 @@ export const programRefusals = ofCommandLine({
   ],
   open_files_too_few: [
     starting,
-    'Envoy may have only {files} files open, which is too few for connections; raise `ulimit -Hn` above {needed}.',
+    'Envoy may have only {files} files open, which is too few; raise `ulimit -Hn` above {needed}.',
   ],
   identity_header_untrusted: [
     'docs/how-to/identities.md#behind-another-gateway',
-    'WEIR_TRUSTED_IDENTITY_HEADER: it is believed from trusted proxies alone; set WEIR_TRUSTED_HOPS to their number.',
+    'WEIR_TRUSTED_IDENTITY_HEADER: Weir trusts this header only from trusted proxies; set WEIR_TRUSTED_HOPS to their number.',
   ],
   address_not_here: [starting, 'WEIR_EDGE_HOST: this machine has no address {host} to listen on.'],
-  port_forbidden: [starting, 'Port {port} may not be used by this user; choose one above 1023 with --port.'],
+  port_forbidden: [starting, 'This user may not use port {port}; choose one above 1023 with --port.'],
   port_taken: [
     starting,
-    'Port {port} is taken by another program. End that one, or choose another port: --port N (--port 0 takes a free one).',
+    'Port {port} is taken by another program. End it, or choose another port: --port N (0 takes a free one).',
   ],
   portal_port_taken: [
     starting,
-    'WEIR_ADMIN_PORT: port {port} is taken by another program. End that one, or choose another port (0 takes a free one).',
+    'WEIR_ADMIN_PORT: port {port} is taken by another program. End it, or choose another port (0 takes a free one).',
   ],
   folder_in_use: [
     starting,
-    '{folder} is in use by another `weir start`{pid}. End that one, or choose another folder with --data.',
+    '{folder} is in use by another `weir start`{pid}. End it, or choose another folder with --data.',
   ],
   folder_not_usable: [starting, '{reason}'],
   manifests_refused: [
     'docs/how-to/install.md#more-engines-manifests',
-    'The manifests in {folder} are not in order:{problems}',
+    'The manifests in {folder} contain mistakes:{problems}',
   ],
   kinds_not_installed: [
     cluster,
-    '{server} knows no Models: install the definitions first, `kubectl apply -f charts/weir/files/crds`.',
+    '{server} has no kind Model: install the CRDs first, `kubectl apply -f charts/weir/files/crds`.',
   ],
   cluster_not_read: [cluster, '{server}, namespace {namespace}: {reason}.'],
   cluster_not_found: [cluster, '--kubernetes: {reason}.'],
@@ -102,5 +102,5 @@ export const programRefusals = ofCommandLine({
   ],
   envoy_not_found: [starting, '{reason}'],
   part_not_ready: [starting, '{reason}'],
-  gateway_not_ready: [starting, '{address}: {reason}. The logs say more.'],
+  gateway_not_ready: [starting, '{address}: {reason}. The logs contain more.'],
 });

@@ -220,7 +220,7 @@ it('no month before the workspace or in the future has a statement, and no kept 
   const { queries, ids } = await sampleDatabase('10');
   const of = (month: string) => statement(queries, ids.workspaceId, { month, now: startOf('2026-09') });
   await expect(of('2026-06')).rejects.toThrow('The workspace has no statement for 2026-06: its first is 2026-07.');
-  await expect(of('2026-10')).rejects.toThrow('The month 2026-10 has not begun: it is 2026-09 in UTC.');
+  await expect(of('2026-10')).rejects.toThrow('The month 2026-10 has not begun: now is 2026-09 in UTC.');
   await of('2026-09');
   const never = 'statements of closed months are never changed or removed';
   await expect(

@@ -30,6 +30,6 @@ it.each([
 
 it('is one line of a command, and all lines of a start', () => {
   const refused = refusal('manifests_refused', { folder: 'm', problems: '\n  a: b\n  c: d' });
-  expect(complaint(refused, 'text')).toBe('weir: The manifests in m are not in order:   a: b   c: d\n');
-  expect(complaint(refused, 'lines')).toBe('weir: The manifests in m are not in order:\n  a: b\n  c: d\n');
+  expect(complaint(refused, 'text')).toBe('weir: The manifests in m contain mistakes:   a: b   c: d\n');
+  expect(complaint(refused, 'lines')).toBe('weir: The manifests in m contain mistakes:\n  a: b\n  c: d\n');
 });

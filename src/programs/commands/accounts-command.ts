@@ -60,7 +60,7 @@ export function databaseCommand<Options extends object>(
 ): void {
   command
     .option('--data <dir>', 'folder of the SQLite database (default: the database of WEIR_DATABASE_URL, else .weir)')
-    .option('--json', 'print JSON, errors too')
+    .option('--json', 'print JSON, including errors')
     .addOption(
       command.createOption('-o, --output <form>', 'wide: all columns, even beyond 80 characters').choices(['wide']),
     )

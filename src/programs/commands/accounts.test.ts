@@ -97,7 +97,7 @@ it('a correction needs a note and no more than there is, the books stay right, a
       refusal('workspace', 'credit', 'acme', '0', '--note', 'x'),
     ]),
   ).toEqual([
-    [1, expect.stringContaining('say why with a note. With the command: --note TEXT.')],
+    [1, expect.stringContaining('needs a note with the reason. With the command: --note TEXT.')],
     [1, expect.stringContaining('A correction of -$3.6 is more than the books allow: the balance of "acme" is $3.5.')],
     [2, expect.any(String)],
     [1, expect.stringContaining('A credit must be more than 0 USD')],

@@ -16,10 +16,10 @@ export interface BudgetOptions {
 export function withBudget(command: Command, spentOn: string): Command {
   return command
     .hook('preAction', () => void budgetOf(command, command.opts()))
-    .option('--budget <usd>', `most that may be spent ${spentOn} in a period`, usdOption)
+    .option('--budget <usd>', `maximum spend ${spentOn} in a period`, usdOption)
     .option(
       '--period <period>',
-      'when the budget starts anew, in UTC: day, week (Monday), month, or total for never',
+      'period after which the budget resets, in UTC: day, week (from Monday), month, or total (never)',
       nameOption(budgetPeriods),
     );
 }

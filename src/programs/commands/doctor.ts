@@ -27,8 +27,11 @@ export function doctorCommand(program: Command): void {
         'compare engines with the manifests: connection, TLS, key, path, model, window, stream, usage; through a service in WEIR_SERVICES, otherwise through the data folder’s',
       )
       .argument('[backend]', 'name of a Backend; default: all')
-      .option('--manifests <dir>', 'ask from here, by the manifests of a folder, or - for standard input')
-      .option('--deep', 'try each capability that is declared, too: up to a minute for each route'),
+      .option(
+        '--manifests <dir>',
+        'send the requests from this machine, with the manifests of this folder, or - for standard input',
+      )
+      .option('--deep', 'also test each declared capability: up to a minute for each route'),
     async (location, { data, manifests, deep }, [backend]) => {
       const question: DoctorQuestion = { backend, depth: deep === true ? 'deep' : 'usual' };
       return answerOf(

@@ -37,19 +37,16 @@ export function engineCommand(program: Command): void {
     .description('test an engine’s features, and compare them with Weir’s table')
     .argument('<url>', 'address of the engine, with or without /v1')
     .argument('[others...]', 'with --embeddings: engines whose vectors are compared with those of the first one')
-    .option('--model <name>', 'its name for the model; needed where it lists several')
+    .option('--model <name>', 'its name for the model; required if it lists several')
     .option('--key <key>', 'key of the engine')
     .option(
       '--engine <kind>',
       `kind of engine, one of ${engineNames.join(', ')}; default: by its answers`,
       nameOption(engineNames),
     )
-    .option(
-      '--capabilities <file>',
-      'YAML file with the capabilities that a Model has for the route; - for standard input',
-    )
-    .option('--embeddings', 'whether the engines make the same vectors (docs/concepts/same-vectors.md)')
-    .option('--min-similarity <cosine>', 'least cosine of the same vectors (default: 0.999)', similarityOption)
+    .option('--capabilities <file>', 'YAML file with the route’s capabilities in the Model; - for standard input')
+    .option('--embeddings', 'compare the vectors of several engines (docs/concepts/same-vectors.md)')
+    .option('--min-similarity <cosine>', 'minimum cosine of the same vectors (default: 0.999)', similarityOption)
     .option('--json', 'print JSON')
     .action(async (url: string, others: readonly string[], flags: CheckFlags, command: Command) => {
       if (flags.embeddings === true) {

@@ -22,14 +22,14 @@ export function envoyCommand(program: Command): void {
     .description('write Envoy’s bootstrap configuration into the run folder, and print its path')
     .option('--run <dir>', 'folder that Envoy and the service share (default: WEIR_RUN, else .weir/run)')
     .option('--port <n>', 'port for callers', countOption(1), 8080)
-    .option('--address <ip>', 'address that Envoy listens on; "::" for IPv6 (default: WEIR_EDGE_HOST, else 0.0.0.0)')
+    .option('--address <ip>', 'Envoy’s listen address; "::" for IPv6 (default: WEIR_EDGE_HOST, else 0.0.0.0)')
     .option('--ops-port <n>', 'port of /livez, /readyz and /metrics of Envoy itself (default: none)', countOption(1))
     .option(
       '--ext-proc-port <n>',
-      'port on which the Envoy of a gateway reaches the service (default: none)',
+      'port for another gateway’s Envoy to reach the service (default: none)',
       countOption(1),
     )
-    .option('--memory <bytes>', 'what Envoy may have, at least 64 MiB (default: by the machine)', countOption(2 ** 26))
+    .option('--memory <bytes>', 'Envoy’s memory limit, at least 64 MiB (default: by the machine)', countOption(2 ** 26))
     .addHelpText(
       'after',
       [
@@ -58,8 +58,8 @@ export function envoyCommand(program: Command): void {
     .command('drain')
     .description('make Envoy fail its health checks, and wait until callers’ requests are finished')
     .option('--run <dir>', 'folder that Envoy and the service share (default: WEIR_RUN, else .weir/run)')
-    .option('--hold <seconds>', 'first keep serving for this time: load balancers take a while to notice', seconds, 0)
-    .option('--seconds <n>', 'longest wait for open requests after that', seconds, 600)
+    .option('--hold <seconds>', 'first serve as before for this time, so that load balancers notice', seconds, 0)
+    .option('--seconds <n>', 'then wait at most this time for open requests', seconds, 600)
     .action(async (options: DrainFlags) => {
       const admin = createEnvoyAdmin(runFolder(runOf(options)));
       const open = await finishRequests(admin, {

@@ -16,10 +16,10 @@ export function eventsCommand(program: Command): void {
   accountsCommand<ReplayOptions>(
     group
       .command('replay')
-      .description('send events again, with the same ids, after all waiting ones')
+      .description('send events again, with the same ids, after the waiting ones')
       .requiredOption(
         '--since <when>',
-        'requests started, and rows written, at or after this UTC day or moment',
+        'only requests started, or rows written, at or after this UTC day or moment',
         momentOption,
       )
       .option('--until <when>', 'only before this UTC day or moment (default: now)', momentOption)

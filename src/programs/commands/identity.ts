@@ -87,7 +87,7 @@ function createCommand(group: Command): void {
   const create = withRules(group.command('create').description('create an identity'))
     .argument('<name>', 'for people and reports: letters, digits, ".", "_" and "-", at most 64')
     .option('--bound', 'the API server must confirm that the ServiceAccount and the pod of a token still exist')
-    .option('--models <patterns>', "all that its tokens may call, such as 'org/*,org/model'", modelsOption)
+    .option('--models <patterns>', "models that its tokens may call, such as 'org/*,org/model'", modelsOption)
     .hook('preAction', () => {
       const { issuer, audience, match, workspace, workspaceClaim } = create.opts<RuleOptions>();
       if (issuer === undefined || audience === undefined || match === undefined) {
@@ -112,11 +112,11 @@ function createCommand(group: Command): void {
 function changeCommand(group: Command): void {
   const change = withRules(group.command('change').description('change an identity; omitted options keep their values'))
     .argument(...nameOrId)
-    .option('--no-tags', 'take all tags away')
+    .option('--no-tags', 'remove all tags')
     .option('--bound', 'the API server must confirm that the ServiceAccount and the pod of a token still exist')
     .option('--no-bound', 'the API server need not confirm it')
-    .option('--clear-budget', 'take the budget away')
-    .option('--models <patterns>', 'all that its tokens may call, or "all"', optionOr('all', modelsOption))
+    .option('--clear-budget', 'remove the budget')
+    .option('--models <patterns>', 'models that its tokens may call, or "all"', optionOr('all', modelsOption))
     .hook('preAction', () => {
       const { workspace, workspaceClaim, clearBudget, budget } = change.opts<ChangeOptions>();
       if (workspace !== undefined && workspaceClaim !== undefined) {

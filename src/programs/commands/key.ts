@@ -40,7 +40,7 @@ export function keyCommand(program: Command): void {
     group
       .command('list')
       .description('list keys, without their texts, which Weir does not store')
-      .option('--workspace <workspace>', 'only those of this workspace, by name or id'),
+      .option('--workspace <workspace>', 'only keys of this workspace, by name or id'),
     async (accounts, { workspace }) => {
       const keys = await accounts.listKeys(
         workspace === undefined ? undefined : await accounts.findWorkspace(workspace),
@@ -86,8 +86,8 @@ export function keyCommand(program: Command): void {
     .description('change a key’s name, expiry or models; omitted options keep their values')
     .argument('<id>', 'id of the key')
     .option('--name <text>', 'its purpose; an empty text removes the name')
-    .option('--expires <when>', 'good until this UTC day or moment, or "never"', optionOr('never', momentOption))
-    .option('--models <patterns>', 'all that it may call, or "all"', optionOr('all', modelsOption))
+    .option('--expires <when>', 'valid until this UTC day or moment, or "never"', optionOr('never', momentOption))
+    .option('--models <patterns>', 'models that it may call, or "all"', optionOr('all', modelsOption))
     .hook('preAction', () => {
       const { name, expires, models } = update.opts<UpdateOptions>();
       if (name === undefined && expires === undefined && models === undefined) {
@@ -100,7 +100,7 @@ export function keyCommand(program: Command): void {
 
   const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'), 'with the key')
     .argument('<id>', 'id of the key')
-    .option('--clear', 'take the budget away')
+    .option('--clear', 'remove the budget')
     .hook('preAction', () => {
       const options = budget.opts<BudgetOptions & { readonly clear?: true }>();
       if ((options.budget === undefined) === (options.clear !== true)) {
@@ -130,7 +130,7 @@ function createCommand(group: Command): void {
     .option('--expires <when>', 'valid until this UTC day or moment: later requests get 401', momentOption)
     .option(
       '--models <patterns>',
-      "all that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",
+      "models that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",
       modelsOption,
     );
   accountsCommand<CreateOptions>(create, async (accounts, options) => {

@@ -36,12 +36,12 @@ export function exportCommand(group: Command): void {
     .option('--until <when>', 'only requests started before this UTC day or moment', momentOption)
     .option('--workspace <workspace>', 'only this workspace, by name or id')
     .addOption(
-      new Option('--format <format>', 'what is written; focus: one row of CSV for each day, key, model and meter')
+      new Option('--format <format>', 'output format; focus: one CSV row for each day, key, model and meter')
         .choices(formats)
         .makeOptionMandatory(),
     )
-    .option('--provider <name>', 'of --format focus: who answers for the gateway', 'Weir')
-    .requiredOption('--out <file>', 'the file; there must be none of this name');
+    .option('--provider <name>', 'with --format focus: provider name', 'Weir')
+    .requiredOption('--out <file>', 'the output file, which must not exist');
   accountsCommand<ExportOptions>(command, async (accounts, options) => {
     const { since, until, workspace, format, provider } = options;
     if (since !== undefined && until !== undefined && since >= until) throw refusal('times_reversed');

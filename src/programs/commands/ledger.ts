@@ -63,7 +63,7 @@ export function ledgerCommand(program: Command): void {
     group
       .command('shrink')
       .description(
-        'rewrite an SQLite file without its free pages, so that it shrinks automatically afterwards; about 10 s for each GB, while a running service writes to its journal',
+        'rewrite an SQLite file without its free pages, and let it shrink automatically afterwards; about 10 s for each GB, during which a running service writes to its journal',
       ),
     async (accounts) => {
       const { before, after } = accounts.shrink();

@@ -15,11 +15,11 @@ export function planCommand(program: Command): void {
   program
     .command('plan')
     .description('compute pods, cores, connections, memory and disk for a load, from measured costs')
-    .requiredOption('--rps <n>', 'requests a second at the busiest time', countOption(1))
-    .requiredOption('--streams <n>', 'answers that are streamed at the same time', countOption(0))
+    .requiredOption('--rps <n>', 'requests a second at the peak', countOption(1))
+    .requiredOption('--streams <n>', 'concurrent streams', countOption(0))
     .option('--chunks-per-second <n>', 'chunks a second of one stream: about its tokens a second', countOption(1), 30)
-    .option('--retention-days <n>', 'how long single requests are kept', countOption(1), 90)
-    .option('--mean <percent>', 'mean rate of a day, percent of the busiest', countOption(1, 100), 30)
+    .option('--retention-days <n>', 'retention of single requests', countOption(1), 90)
+    .option('--mean <percent>', 'average load, percent of the peak', countOption(1, 100), 30)
     .option('--json', 'print JSON')
     .action(({ json, mean, ...load }: PlanFlags) => {
       const size = sizeFor({ ...load, meanShare: mean / 100 });

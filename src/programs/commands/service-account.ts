@@ -26,10 +26,10 @@ export function serviceAccountCommand(program: Command): void {
     .command('create')
     .description('create a service account; Weir shows its token only once')
     .argument('<name>', 'for the audit trail: letters, digits, ".", "_" and "-", at most 64')
-    .requiredOption('--scopes <scopes>', `what it may do, with commas: ${scopes.join(', ')}`, scopesOption)
-    .option('--workspaces <workspaces>', 'where it may do that: names or ids, with commas', workspacesOption)
+    .requiredOption('--scopes <scopes>', `scopes, separated by commas: ${scopes.join(', ')}`, scopesOption)
+    .option('--workspaces <workspaces>', 'its workspaces: names or ids, separated by commas', workspacesOption)
     .option('--all-workspaces', 'in all workspaces, including future ones')
-    .option('--expires <when>', 'good until this UTC day or moment (default: 90 days from now)', momentOption)
+    .option('--expires <when>', 'valid until this UTC day or moment (default: 90 days from now)', momentOption)
     .hook('preAction', () => {
       const { workspaces, allWorkspaces } = create.opts<CreateOptions>();
       if ((workspaces === undefined) === (allWorkspaces === undefined)) {

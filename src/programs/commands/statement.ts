@@ -12,7 +12,7 @@ export function statementCommand(program: Command): void {
     )
     .argument('<workspace>', 'the workspace, by name or id')
     .argument('<month>', 'a month in UTC such as 2026-11', monthOperand)
-    .addOption(new Option('--format <format>', 'print it for scripts').choices(['json', 'csv']));
+    .addOption(new Option('--format <format>', 'output format for scripts').choices(['json', 'csv']));
   accountsCommand<{ readonly format?: 'json' | 'csv' }>(
     command,
     async (accounts, { format }, [workspace = '', month = '']) => {

@@ -22,10 +22,10 @@ export function tagBudgetCommand(group: Command): void {
   )
     .argument('<workspace>', 'name or id')
     .option('--tag <name=value>', 'the tag, as in the header x-weir-tags')
-    .option('--clear', 'take the budget away')
+    .option('--clear', 'remove the budget')
     .option(
       '--thresholds <percents>',
-      'percentages of the budget at which there is an alert, such as 50,80,95; none, or default',
+      'percentages of the budget that cause an alert, such as 50,80,95; none, or default',
       thresholdsArgument,
     )
     .hook('preAction', () => {

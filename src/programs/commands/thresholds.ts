@@ -18,7 +18,7 @@ export function thresholdsCommand(
 ): void {
   const command = group
     .command('thresholds')
-    .description(`set the percentages of ${about} at which there is an alert`)
+    .description(`set the percentages of ${about} that cause an alert`)
     .argument(...argument)
     .argument('<percents>', 'such as 50,80,95; none, or default', thresholdsArgument);
   accountsCommand(command, async (accounts, _, [object = '', percents = '']) => {

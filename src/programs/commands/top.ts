@@ -30,8 +30,8 @@ export function topCommand(program: Command): void {
       .description(
         'show the last minute’s callers: requests, refusals, tokens, cost, in flight; from the services in WEIR_SERVICES, otherwise from the data folder’s services',
       )
-      .addOption(new Option('--by <group>', 'what to group by').choices(trafficGroups).default('key'))
-      .option('--watch', 'show it anew every two seconds, until Ctrl-C'),
+      .addOption(new Option('--by <group>', 'grouping').choices(trafficGroups).default('key'))
+      .option('--watch', 'repeat every two seconds, until Ctrl-C'),
     async (accounts, { data, by, watch }) => {
       const origins = serviceOrigins(data);
       if (origins.length === 0) throw refusal('no_program_runs', { folder: dataFolder(data) });

@@ -35,7 +35,7 @@ export function usageCommand(program: Command): void {
     .command('usage')
     .description('usage and cost: totals from the rollups, or single requests')
     .addOption(
-      new Option('--by <dimensions>', 'what to sum by')
+      new Option('--by <dimensions>', 'dimensions of the sums')
         .argParser(dimensionsOption)
         .default(usualDimensions, usualDimensions.join(',')),
     )

@@ -21,7 +21,7 @@ export function workspaceCommand(program: Command): void {
     .command('create')
     .description('create a workspace')
     .argument('<name>', 'unique: letters, digits, ".", "_" and "-", at most 64')
-    .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'));
+    .addOption(new Option('--credit <usd>', 'initial credit').argParser(usdOption).default(0n, '0'));
   accountsCommand<Omit<NewWorkspace, 'name'>>(
     withFields(create, workspaceFields),
     async (accounts, options, [name = '']) =>

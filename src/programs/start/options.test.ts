@@ -143,15 +143,15 @@ test.each([
   [['--nonsense'], '--nonsense'],
   [['stray'], 'stray'],
   [['--manifests', 'a', '--upstream', 'b'], 'exclude'],
-  [['--price', '1,1'], '--price goes with --upstream'],
-  [['--upstream-key', 'k'], '--upstream-key goes with --upstream'],
+  [['--price', '1,1'], '--price works only with --upstream'],
+  [['--upstream-key', 'k'], '--upstream-key works only with --upstream'],
   [['--upstream', 'u:1', '--price', '1'], '--price: expected'],
   [['--upstream', 'u:1', '--price=-1,1'], '--price: expected'],
   [['--upstream', 'u:1', '--price', '0.0000000000001,1'], '--price: expected'],
   [['--upstream', 'ftp://u'], '--upstream: expected an address'],
   [['--upstream', 'http://a:b@u'], '--upstream-key'],
   [['--kubernetes', '--manifests', 'm'], '--manifests and --kubernetes exclude each other'],
-  [['--namespace', 'a'], 'goes with --kubernetes only'],
+  [['--namespace', 'a'], 'works only with --kubernetes'],
   [['--kubernetes', '--namespace', 'A_b'], 'expected lowercase letters'],
 ])('%j is refused with a sentence about %s', (argv, words) => {
   expect(() => readStartOptions(argv, {})).toThrow(words);

@@ -40,17 +40,17 @@ export const startHelp = `Usage: weir start [options]     (npm start -- [options
 
 Starts the gateway on this machine: Envoy, the service and, by default, the portal and a demo engine.
 
-  --manifests DIR         serve the Backends and Models of this folder, and follow its changes
-  --kubernetes            serve the Backends and Models of the cluster that KUBECONFIG names, and follow its changes
-  --namespace NS          their namespace (default: that of the current context)
+  --manifests DIR         serve the Backends and Models in this folder, and watch it
+  --kubernetes            serve the Backends and Models in the cluster of KUBECONFIG, and watch it
+  --namespace NS          their namespace (default: the current context's)
   --upstream URL          serve every model that this engine lists under /v1/models
   --upstream-key K        its key (or WEIR_UPSTREAM_KEY, which \`ps\` does not show)
   --price PROMPT,COMPLETION   USD per token of the upstream's models, such as 0.0000001,0.0000004 (default 0,0)
   --port N                port for callers, 0 for a free one (default 8080)
   --data DIR              folder for accounts, ledger, journal, logs and sockets (default ${usualData})
-  --replicas N            services behind the one Envoy, for a machine of many cores; from 2 on with WEIR_DATABASE_URL
+  --replicas N            services behind one Envoy, for many cores; 2 or more need WEIR_DATABASE_URL
                           (PostgreSQL) and WEIR_VALKEY_URL (default 1)
-  --responses             serve POST /v1/responses, too (or WEIR_RESPONSES=stateless)
+  --responses             also serve POST /v1/responses (or WEIR_RESPONSES=stateless)
   --no-demo               no demo engine, demo workspace or demo key
   --no-portal             no portal
   --json                  print a refusal as JSON
