@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'react';
+import { useState } from 'react';
 import type { ModelObject } from '../../../src/portal/api/catalog.ts';
 import type { CreatedKeyObject } from '../../../src/portal/api/keys.ts';
 import { codeOf, firstRequest } from '../data/chat-code.ts';
@@ -6,11 +6,11 @@ import { agentExamplesOf, keyMessage } from '../data/key-code.ts';
 import { useModels } from '../data/models.ts';
 import { useGatewayUrl, useSession } from '../data/session.ts';
 import { formatMoney, formatPeriod, formatUtcMoment } from '../format/format.ts';
-import { Button } from '../parts/button.tsx';
 import { CodeTabs } from '../parts/code-tabs.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { optionsOf, Select } from '../parts/fields.tsx';
 import { Facts } from '../parts/page.tsx';
+import { SecretPanel } from '../parts/secret-panel.tsx';
 import { Notice } from '../parts/states.tsx';
 import { KeyTest } from './key-test.tsx';
 
@@ -19,21 +19,10 @@ interface KeyCardProps {
   readonly onDone: () => void;
 }
 
-/**
- * A new key with what its owner needs: address, limits, programs that call it, and a first call. It is on the page and not in a
- * dialog, because a click outside closes a dialog. Fields get the key as a property: an attribute would be part of the page's HTML.
- */
+/** A new key with what its owner needs: address, limits, programs that call it, and a first call. */
 export function KeyCard({ created, onDone }: KeyCardProps) {
-  const id = useId();
-  const field = useRef<HTMLInputElement>(null);
   const url = useGatewayUrl();
   const { gateway_url: known } = useSession();
-  useEffect(() => {
-    if (field.current === null) return;
-    field.current.value = created.key;
-    field.current.focus();
-    field.current.select();
-  }, [created]);
   const { budget, expires_at: expires, models } = created;
   const facts = {
     models: models === null ? 'All of the catalog' : models.join(', '),
@@ -41,33 +30,14 @@ export function KeyCard({ created, onDone }: KeyCardProps) {
     expires: expires === null ? 'Never' : formatUtcMoment(expires),
   };
   return (
-    <section className="card secret-panel stack" aria-labelledby={`${id}-title`}>
-      <div>
-        <h2 id={`${id}-title`}>{created.name === null ? 'Key created' : `Key “${created.name}” created`}</h2>
-        <p className="muted" id={`${id}-hint`}>
-          Copy it now: it is shown this once. Only its hash is stored.
-        </p>
-      </div>
-      <div className="actions secret-row">
-        <div className="field">
-          <label htmlFor={id}>API key</label>
-          <input
-            className="input mono"
-            id={id}
-            ref={field}
-            readOnly
-            spellCheck={false}
-            aria-describedby={`${id}-hint`}
-          />
-        </div>
-        <div className="actions">
-          <Copy text={created.key} />
-          <Copy text={keyMessage({ url, key: created.key, ...facts })} word="Copy as message" />
-          <Button kind="primary" onPress={onDone}>
-            Done
-          </Button>
-        </div>
-      </div>
+    <SecretPanel
+      title={created.name === null ? 'Key created' : `Key “${created.name}” created`}
+      hint="Copy it now: it is shown this once. Only its hash is stored."
+      label="API key"
+      secret={created.key}
+      actions={<Copy text={keyMessage({ url, key: created.key, ...facts })} word="Copy as message" />}
+      onDone={onDone}
+    >
       {known === null && (
         <Notice tone="warn">
           The base URL is a placeholder: an admin must set WEIR_PUBLIC_URL, or portal.publicUrl in the chart.
@@ -82,7 +52,7 @@ export function KeyCard({ created, onDone }: KeyCardProps) {
         ]}
       />
       <FirstCall key={created.id} created={created} />
-    </section>
+    </SecretPanel>
   );
 }
 
