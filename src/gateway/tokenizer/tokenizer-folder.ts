@@ -57,39 +57,32 @@ async function readJson<T extends z.ZodType>(root: string, file: string, schema:
 
 /** Reads a tokenizer folder. Rejects with a `BrokenTokenizer` that names the file and the field. */
 export async function readTokenizerFolder(root: string, path: string): Promise<TokenizerFolder> {
-  const configName = `${path}/tokenizer_config.json`;
-  const templateName = `${path}/chat_template.jinja`;
   const tokenizer = await readJson(root, `${path}/tokenizer.json`, tokenizerFile);
-  const config = await readJson(root, configName, tokenizerConfigFile);
-  const beside = await readText(root, templateName);
-  // The file `chat_template.jinja` wins over the field `chat_template`, like in transformers.
-  if (beside !== undefined) {
-    const template = { source: beside, file: templateName, field: '' };
-    return { tokenizer, config, template, toolTemplate: undefined };
-  }
-  const named = config.chat_template;
-  if (typeof named === 'string') {
-    const template = { source: named, file: configName, field: 'chat_template' };
-    return { tokenizer, config, template, toolTemplate: undefined };
-  }
+  const config = await readJson(root, `${path}/tokenizer_config.json`, tokenizerConfigFile);
+  const beside = await readText(root, `${path}/chat_template.jinja`);
+  return { tokenizer, config, ...templatesIn(path, config, beside) };
+}
+
+/** The file `chat_template.jinja` (`beside`) wins over the field `chat_template`, like in transformers. */
+function templatesIn(
+  path: string,
+  { chat_template: named }: TokenizerConfigFile,
+  beside: string | undefined,
+): Pick<TokenizerFolder, 'template' | 'toolTemplate'> {
+  if (beside !== undefined) return onlyTemplate({ source: beside, file: `${path}/chat_template.jinja`, field: '' });
+  const file = `${path}/tokenizer_config.json`;
+  if (typeof named === 'string') return onlyTemplate({ source: named, file, field: 'chat_template' });
   const found = (name: string): ChatTemplateFile | undefined => {
     const index = named?.findIndex((entry) => entry.name === name) ?? -1;
     const source = named?.[index]?.template;
-    return source === undefined ? undefined : { source, file: configName, field: `chat_template[${index}].template` };
+    return source === undefined ? undefined : { source, file, field: `chat_template[${index}].template` };
   };
-  const template = found('default');
-  const toolTemplate = found('tool_use');
-  if (template === undefined) {
-    const message = 'expected a chat template here or in chat_template.jinja in the same folder';
-    return {
-      tokenizer,
-      config,
-      template: { problem: { file: configName, field: 'chat_template', message } },
-      toolTemplate,
-    };
-  }
-  return { tokenizer, config, template, toolTemplate };
+  const message = 'expected a chat template here or in chat_template.jinja in the same folder';
+  const problem = { file, field: 'chat_template', message };
+  return { template: found('default') ?? { problem }, toolTemplate: found('tool_use') };
 }
+
+const onlyTemplate = (template: ChatTemplateFile) => ({ template, toolTemplate: undefined });
 
 /**
  * The schemas of the files. Of `tokenizer.json` they have the parts that decide how many tokens a text becomes. Decoder, post-processor, truncation and
