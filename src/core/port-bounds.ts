@@ -1,3 +1,5 @@
+import { addTo } from './sums.ts';
+
 /**
  * Bounds of every port that strangers can reach: those that the programs open over TCP, and the one that Envoy forwards to a Unix socket.
  * The edge's own are Envoy's.
@@ -163,12 +165,10 @@ export function boundConnections<Socket extends BoundedSocket>(
       return;
     }
     open.add(socket);
-    byAddress.set(address, ofAddress);
+    addTo(byAddress, address, 1);
     socket.once('close', () => {
       open.delete(socket);
-      const left = (byAddress.get(address) ?? 1) - 1;
-      if (left === 0) byAddress.delete(address);
-      else byAddress.set(address, left);
+      addTo(byAddress, address, -1);
     });
   });
   return {

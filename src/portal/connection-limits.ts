@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { networkOf } from '../core/address.ts';
 import { boundHttpConnections, type ConnectionCounts, type PortBounds } from '../core/port-bounds.ts';
+import { addTo } from '../core/sums.ts';
 import type { PortalLog } from './portal.ts';
 import { refusal } from '../books/core/operator-refusals.ts';
 
@@ -50,12 +51,8 @@ function limitRequests(
       reply.header('connection', 'close');
       throw refusal('address_busy', {}, { retryAfterSeconds: 1 });
     }
-    underWay.set(address, ofAddress);
-    reply.raw.once('close', () => {
-      const left = (underWay.get(address) ?? 1) - 1;
-      if (left === 0) underWay.delete(address);
-      else underWay.set(address, left);
-    });
+    addTo(underWay, address, 1);
+    reply.raw.once('close', () => addTo(underWay, address, -1));
   });
 }
 

@@ -2,6 +2,7 @@ import { networkOf } from '../../core/address.ts';
 import { type UploadOwner, uploadStepBytes } from '../../core/exchange.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Headers } from '../../core/headers.ts';
+import { addTo } from '../../core/sums.ts';
 
 /** How many bytes of bodies may be in memory at once. */
 export interface UploadLimits {
@@ -51,8 +52,8 @@ export function createBodyCharges(limits: UploadLimits) {
         if (more === 0) return;
         total += more;
         held += more;
-        add(byWorkspace, workspaceId, more);
-        if (network !== undefined) add(byAddress, network, more);
+        addTo(byWorkspace, workspaceId, more);
+        if (network !== undefined) addTo(byAddress, network, more);
       }
 
       /** Returns how much more the bytes are than what the body has. */
@@ -93,10 +94,3 @@ export function createBodyCharges(limits: UploadLimits) {
 }
 
 const inSteps = (bytes: number): number => Math.ceil(bytes / uploadStepBytes) * uploadStepBytes;
-
-/** Adds to a sum. Sums of zero are deleted, since workspaces and addresses come and go. */
-function add(sums: Map<string, number>, name: string, bytes: number): void {
-  const sum = (sums.get(name) ?? 0) + bytes;
-  if (sum === 0) sums.delete(name);
-  else sums.set(name, sum);
-}

@@ -1,3 +1,4 @@
+import { addTo } from '../../core/sums.ts';
 import { type LoadGuard, overloaded } from './overload.ts';
 
 /** Share of the open requests that the service may have, above which a workspace with most of them gets no more. */
@@ -20,12 +21,10 @@ export function createWorkspaceShares({ limits: { openRequests } }: Pick<LoadGua
       const own = ofWorkspaces.get(workspaceId) ?? 0;
       if (open >= crowded && own > open / 2) throw overloaded('open-requests');
       open += 1;
-      ofWorkspaces.set(workspaceId, own + 1);
+      addTo(ofWorkspaces, workspaceId, 1);
       return () => {
         open -= 1;
-        const left = (ofWorkspaces.get(workspaceId) ?? 1) - 1;
-        if (left === 0) ofWorkspaces.delete(workspaceId);
-        else ofWorkspaces.set(workspaceId, left);
+        addTo(ofWorkspaces, workspaceId, -1);
       };
     },
   };
