@@ -156,24 +156,33 @@ export function checkFirstToken(
   throw new Failure('no_capacity', `No capacity for ${id} right now.`, { limit: 'first-token' });
 }
 
-function shedReason(openRequests: number, { limits, random, current }: CheckLoadOptions): ShedReason | undefined {
-  const load = current();
+function shedReason(openRequests: number, { random, ...guard }: CheckLoadOptions): ShedReason | undefined {
   // Where two resources run short, each refuses its share of the requests that the other has let pass.
-  if (isShed(openRequests, limits.openRequests, random)) return 'open-requests';
-  if (isShed(load.memoryShare, limits.memoryShare, random)) return 'memory';
-  if (isShed(load.filesShare, limits.filesShare, random)) return 'open-files';
-  if (isShed(delayOf(load, openRequests), limits.eventLoopDelayMs, random)) return 'event-loop';
-  return undefined;
+  return sharesShed(openRequests, guard).find(([, share]) => isDrawn(share, random))?.[0];
+}
+
+/** The share of new requests that each resource refuses now. */
+function sharesShed(
+  openRequests: number,
+  { limits, current }: Pick<LoadGuard, 'limits' | 'current'>,
+): readonly (readonly [ShedReason, number])[] {
+  const load = current();
+  return [
+    ['open-requests', shareShed(openRequests, limits.openRequests)],
+    ['memory', shareShed(load.memoryShare, limits.memoryShare)],
+    ['open-files', shareShed(load.filesShare, limits.filesShare)],
+    ['event-loop', shareShed(delayOf(load, openRequests), limits.eventLoopDelayMs)],
+  ];
 }
 
 function delayOf({ eventLoopDelayMs, ownDelayMs }: Load, openRequests: number): number {
   return openRequests < fewRequests ? ownDelayMs : eventLoopDelayMs;
 }
 
-function isShed(value: number, range: SheddingRange, random: () => number): boolean {
-  const share = shareShed(value, range);
-  return share > 0 && random() < share;
-}
+const isShed = (value: number, range: SheddingRange, random: () => number): boolean =>
+  isDrawn(shareShed(value, range), random);
+
+const isDrawn = (share: number, random: () => number): boolean => share > 0 && random() < share;
 
 function shareShed(value: number, { from, to }: SheddingRange): number {
   if (value <= from) return 0;
@@ -181,16 +190,8 @@ function shareShed(value: number, { from, to }: SheddingRange): number {
 }
 
 /** Share of new requests that are refused now, whatever their own wait. */
-export function shedShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
-  const load = current();
-  const shares = [
-    shareShed(openRequests, limits.openRequests),
-    shareShed(load.memoryShare, limits.memoryShare),
-    shareShed(load.filesShare, limits.filesShare),
-    shareShed(delayOf(load, openRequests), limits.eventLoopDelayMs),
-  ];
-  return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
-}
+export const shedShare = (openRequests: number, guard: Pick<LoadGuard, 'limits' | 'current'>): number =>
+  1 - sharesShed(openRequests, guard).reduce((pass, [, share]) => pass * (1 - share), 1);
 
 /**
  * The median wait to aim at. 900 callers without pauses cause each other this wait; fewer callers cause less. It is
