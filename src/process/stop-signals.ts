@@ -2,13 +2,7 @@ import { every } from '../core/clock.ts';
 import { systemClock } from './clock.ts';
 
 /** How the operator asks a long-running command to end. */
-export interface StopSignals {
-  /** Aborted by the first request to end: finish what is open. */
-  readonly drain: AbortSignal;
-  /** Aborted by the second request: end now. */
-  readonly now: AbortSignal;
-  readonly dispose: () => void;
-}
+export type StopSignals = ReturnType<typeof listenForStop>;
 
 /** npm, the shell and the wrapper each pass the same Ctrl-C on, so one keystroke can arrive several times. */
 const sameKeystrokeMs = 1_000;
@@ -22,7 +16,7 @@ export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  * Listens for Ctrl-C, SIGTERM and SIGHUP. Also listens for the end of the parent process if the parent gave us a
  * channel, or if it is npm, whose shell may end on a signal without passing it on.
  */
-export function listenForStop(env: Readonly<Record<string, string | undefined>>): StopSignals {
+export function listenForStop(env: Readonly<Record<string, string | undefined>>) {
   const drain = new AbortController();
   const now = new AbortController();
   let firstAt = 0;
@@ -42,9 +36,11 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
   const cancelWatch =
     env['npm_lifecycle_event'] === undefined ? undefined : every(systemClock, parentPollMs, watchParent);
   return {
+    /** Aborted by the first request to end: finish what is open. */
     drain: drain.signal,
+    /** Aborted by the second request: end now. */
     now: now.signal,
-    dispose: () => {
+    dispose: (): void => {
       cancelWatch?.();
       for (const signal of endingSignals) process.off(signal, onSignal);
       process.off('disconnect', onOrphaned);

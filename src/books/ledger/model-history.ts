@@ -33,11 +33,6 @@ export interface RouteTraffic {
   readonly requests: number;
 }
 
-export interface ModelHistory {
-  readonly days: readonly ModelDay[];
-  readonly traffic: readonly RouteTraffic[];
-}
-
 /** Most requests of all models that are looked through for the traffic. The newest count. */
 const maxLookedAt = 100_000;
 
@@ -45,7 +40,7 @@ const maxLookedAt = 100_000;
 export async function modelHistory(
   queries: Kysely<Schema>,
   asked: { readonly modelId: string; readonly daysSince: number; readonly trafficSince: number },
-): Promise<ModelHistory> {
+) {
   return { days: await daysOf(queries, asked), traffic: await trafficOf(queries, asked) };
 }
 

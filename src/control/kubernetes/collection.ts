@@ -247,14 +247,7 @@ function readEvent(line: string): z.output<typeof event> {
 }
 
 /** Collections that come and go, by name. */
-interface Collections<Item> {
-  /** Follows these from now on, and no others. */
-  readonly want: (names: ReadonlySet<string>) => void;
-  readonly all: ReadonlyMap<string, Collection<Item>>;
-  readonly close: () => Promise<void>;
-}
-
-export function createCollections<Item>(follow: (name: string) => Collection<Item>): Collections<Item> {
+export function createCollections<Item>(follow: (name: string) => Collection<Item>) {
   const all = new Map<string, Collection<Item>>();
   const ending = new Set<Promise<void>>();
 
@@ -269,9 +262,10 @@ export function createCollections<Item>(follow: (name: string) => Collection<Ite
   }
 
   return {
+    /** Follows these from now on, and no others. */
     want,
     all,
-    close: async () => {
+    close: async (): Promise<void> => {
       want(new Set());
       await Promise.all(ending);
     },

@@ -1,11 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StartThread } from '../../core/worker-thread.ts';
-import { entryOf, type ManifestEntry, type ParsedDocument, parseDocuments, type ParseManifest } from './parse.ts';
+import { entryOf, type ManifestEntry, type ParsedDocument, parseDocuments } from './parse.ts';
 
-export interface ManifestParser {
-  readonly parse: ParseManifest;
-  readonly close: () => Promise<void>;
-}
+export type ManifestParser = ReturnType<typeof startManifestParser>;
 
 /** Longest wait for the next documents. Documents within the limits take a tenth of it. */
 const silenceMs = 10_000;
@@ -26,7 +23,7 @@ export function startManifestParser({
   readonly startThread: StartThread;
   readonly module?: URL;
   readonly idleMs?: number;
-}): ManifestParser {
+}) {
   const limits = { maxHeapMb, silenceMs, idleMs };
   const thread = startThread<typeof createFunctions>({ module, data: undefined, isLowPriority: true, ...limits });
 

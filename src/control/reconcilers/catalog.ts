@@ -2,8 +2,7 @@
 import { type Compilation, compile } from '../catalog/compile.ts';
 import type { Statement } from '../catalog/conditions.ts';
 import { statusParts } from '../catalog/object-status.ts';
-import type { Snapshots } from '../catalog/snapshots.ts';
-import type { CatalogProblem, Cluster, KubeObject, Model, ModelList, Snapshot } from '../../core/catalog.ts';
+import type { CatalogProblem, Cluster, KubeObject, Model, Snapshot } from '../../core/catalog.ts';
 import { within } from '../../core/clock.ts';
 import type { FollowEndpoints, HostsSource } from '../../core/endpoint.ts';
 import type { Money } from '../../core/money.ts';
@@ -84,26 +83,10 @@ export interface CatalogOptions
   readonly onChanged: () => void;
 }
 
-export interface ServedCatalog extends ModelList {
-  readonly snapshots: Snapshots;
-  /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
-  readonly ready: Promise<void>;
-  /** See `CatalogSource.ageMs`. */
-  readonly ageMs: CatalogSource['ageMs'];
-  /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
-  readonly endpoints: () => Promise<ReadonlyMap<string, ObservedEndpoints>>;
-  /** Observes the catalog. Waits a second at most for Envoy. */
-  readonly look: () => Promise<CatalogView>;
-  /** Whether this replica writes the status of the cluster's objects. */
-  readonly isLeading: () => boolean;
-  /** Lets another replica lead at once. */
-  readonly leave: () => Promise<void>;
-  /** Call after `leave`. */
-  readonly close: () => Promise<void>;
-}
+export type ServedCatalog = Awaited<ReturnType<typeof openCatalog>>;
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and none is configured. */
-export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
+export async function openCatalog(settings: Settings, options: CatalogOptions) {
   const { clock, envoy, endpoints, extraClusters, statusOf, searchPrice, onServed, onChanged } = options;
   const log = limitRepeats(options.log, clock);
   const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
@@ -163,18 +146,26 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
     modelEntry: catalog.modelEntry,
+    /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
     ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
+    /** See `CatalogSource.ageMs`. */
     ageMs: source.ageMs,
-    endpoints: async () => observeEndpoints(facts.snapshot(), await lookAtEnvoy(), facts),
-    look: async () => {
+    /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
+    endpoints: async (): Promise<ReadonlyMap<string, ObservedEndpoints>> =>
+      observeEndpoints(facts.snapshot(), await lookAtEnvoy(), facts),
+    /** Observes the catalog. Waits a second at most for Envoy. */
+    look: async (): Promise<CatalogView> => {
       const seen = await lookAtEnvoy();
       const last = compilation ?? compile([]);
       const own = await observeCatalog(facts, seen);
       return { objects: source.objects(last), compilation: last, problems, own };
     },
+    /** Whether this replica writes the status of the cluster's objects. */
     isLeading: replica.isLeading,
+    /** Lets another replica lead at once. */
     leave: replica.close,
-    close: async () => {
+    /** Call after `leave`. */
+    close: async (): Promise<void> => {
       await source.close();
       // Envoy may not answer any more: stop waiting for its confirmation.
       envoy.close();

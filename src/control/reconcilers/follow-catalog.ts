@@ -1,8 +1,8 @@
 /** Follows the catalog: objects become a snapshot, endpoints are found, Envoy gets its clusters, and only then do requests see it. */
 import { type Compilation, compile } from '../catalog/compile.ts';
 import { createModelList } from '../catalog/list.ts';
-import { createSnapshots, type Snapshots, unionOfClusters } from '../catalog/snapshots.ts';
-import type { CatalogObject, CatalogProblem, Cluster, Model, ModelList, Snapshot } from '../../core/catalog.ts';
+import { createSnapshots, unionOfClusters } from '../catalog/snapshots.ts';
+import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/observed-catalog.ts';
@@ -40,19 +40,7 @@ interface FollowOptions {
   readonly onError: (error: unknown) => void;
 }
 
-interface Catalog extends ModelList {
-  readonly snapshots: Snapshots;
-  /** Takes a later reading. Readings are processed one after the other. */
-  readonly change: (reading: CatalogReading) => void;
-  /** Resolves when Envoy has the clusters of the first reading. */
-  readonly published: Promise<void>;
-  /** Resolves when the readings taken so far have been processed. */
-  readonly idle: () => Promise<void>;
-  /** Stops following. Resolves when nothing is under way any more. */
-  readonly close: () => Promise<void>;
-}
-
-export function followCatalog(options: FollowOptions): Catalog {
+export function followCatalog(options: FollowOptions) {
   const { onProblems, onError, pods } = options;
   const compiled = compile(options.first.objects, { previous: options.previous, pods });
   onProblems([...options.first.problems, ...compiled.problems]);
@@ -113,8 +101,10 @@ export function followCatalog(options: FollowOptions): Catalog {
   return {
     snapshots,
     ...createModelList({ ...options.listing, snapshot: snapshots.current }),
+    /** Resolves when Envoy has the clusters of the first reading. */
     published,
-    change: (reading) =>
+    /** Takes a later reading. Readings are processed one after the other. */
+    change: (reading: CatalogReading): void =>
       queue(async () => {
         const compilation = compile(reading.objects, { previous: snapshots.current(), pods });
         const { snapshot, problems } = compilation;
@@ -122,8 +112,10 @@ export function followCatalog(options: FollowOptions): Catalog {
         options.onCompiled(compilation);
         if (snapshot.version !== snapshots.current().version) await swap(snapshot);
       }),
-    idle: () => work,
-    close: async () => {
+    /** Resolves when the readings taken so far have been processed. */
+    idle: (): Promise<void> => work,
+    /** Stops following. Resolves when nothing is under way any more. */
+    close: async (): Promise<void> => {
       closed = true;
       await work;
     },

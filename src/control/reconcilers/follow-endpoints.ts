@@ -1,27 +1,11 @@
 /** The current endpoints of all clusters: those that Envoy gets, and those that requests are planned with. */
 import type { Cluster } from '../../core/catalog.ts';
 import { type Clock, within } from '../../core/clock.ts';
-import {
-  type Endpoint,
-  type Endpoints,
-  type FollowEndpoints,
-  type FoundEndpoints,
-  isSameEndpoints,
-} from '../../core/endpoint.ts';
+import { type Endpoint, type FollowEndpoints, type FoundEndpoints, isSameEndpoints } from '../../core/endpoint.ts';
 import { endpointsBehindProxy, isProxied } from '../envoy/config/proxy-tunnel.ts';
 import type { EndpointDiscovery } from '../envoy/runtime/endpoint-discovery.ts';
 
-export interface EndpointTable extends Endpoints {
-  /**
-   * Follows the endpoints of these clusters and of no others. Resolves when the endpoints are known and Envoy can have
-   * them, but waits no longer than 2 s. Until its endpoints are found, a cluster has none. Never rejects.
-   */
-  readonly follow: (clusters: readonly Cluster[], find: FollowEndpoints) => Promise<void>;
-  /** The last result for a cluster; undefined: there is none yet. */
-  readonly found: (cluster: string) => FoundEndpoints | undefined;
-  /** Stops following. The known endpoints stay. */
-  readonly close: () => void;
-}
+export type EndpointTable = ReturnType<typeof createEndpointTable>;
 
 /** A DNS server that works answers within a second. A name without an answer must not delay the other clusters. */
 const firstFoundTimeoutMs = 2_000;
@@ -49,7 +33,7 @@ const nothing: Row = { endpoints: [], found: undefined };
 export function createEndpointTable(options: {
   readonly clock: Pick<Clock, 'after'>;
   readonly discovery: Pick<EndpointDiscovery, 'set' | 'drop'>;
-}): EndpointTable {
+}) {
   const { clock, discovery } = options;
   const followed = new Map<string, Followed>();
   const rows = new Map<string, Row>();
@@ -85,9 +69,15 @@ export function createEndpointTable(options: {
   }
 
   return {
-    of: (cluster) => (rows.get(cluster) ?? nothing).endpoints,
-    found: (cluster) => rows.get(cluster)?.found,
-    follow: async (clusters, find) => {
+    /** See `Endpoints`. */
+    of: (cluster: string) => (rows.get(cluster) ?? nothing).endpoints,
+    /** The last result for a cluster; undefined: there is none yet. */
+    found: (cluster: string): FoundEndpoints | undefined => rows.get(cluster)?.found,
+    /**
+     * Follows the endpoints of these clusters and of no others. Resolves when the endpoints are known and Envoy can have
+     * them, but waits no longer than 2 s. Until its endpoints are found, a cluster has none. Never rejects.
+     */
+    follow: async (clusters: readonly Cluster[], find: FollowEndpoints): Promise<void> => {
       const wanted = new Map(clusters.map((cluster) => [cluster.name, cluster]));
       for (const [name, { stop }] of followed) {
         if (wanted.has(name)) continue;
@@ -110,7 +100,8 @@ export function createEndpointTable(options: {
       await within(firstFoundTimeoutMs, clock, Promise.all(begun.map(({ known }) => known)));
       for (const { cluster } of begun) if (!rows.has(cluster.name)) void discovery.set(cluster.name, []);
     },
-    close: () => {
+    /** Stops following. The known endpoints stay. */
+    close: (): void => {
       for (const { stop } of followed.values()) stop();
       followed.clear();
     },

@@ -17,19 +17,7 @@ interface HealthChecksOptions {
   readonly check?: typeof checkEndpoint;
 }
 
-export interface HealthChecks {
-  /**
-   * Whether Envoy sends requests to an endpoint of a backend, according to its health checks: false once Envoy has
-   * found the endpoint, or all endpoints of the backend, unhealthy at two looks in a row. True if no health check is
-   * declared, and until the first result.
-   */
-  readonly isUsed: (backend: string) => (endpoint: string) => boolean;
-  /** Whether Envoy has an endpoint of a cluster to send requests to. */
-  readonly hasEndpoint: (cluster: Pick<Cluster, 'name' | 'backend'>) => boolean;
-  /** The last answer of an endpoint that fails its health check; undefined where it is not known. */
-  readonly answerOf: (backend: string, endpoint: string) => HealthCheckAnswer | undefined;
-  readonly close: () => void;
-}
+export type HealthChecks = ReturnType<typeof watchHealthChecks>;
 
 const lookEveryMs = 1_000;
 /**
@@ -56,7 +44,7 @@ interface Failing {
 }
 
 /** Looks at Envoy once a second while some backend declares a health check. */
-export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
+export function watchHealthChecks(options: HealthChecksOptions) {
   const { clock, envoy, clusters, endpoints, check = checkEndpoint } = options;
   /** Backends without a healthy endpoint, each with the number of looks in a row with that result. */
   let unhealthy: ReadonlyMap<string, number> = new Map();
@@ -104,19 +92,27 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
   // A look that fails is repeated. Until then the last result stays.
   const close = every(clock, lookEveryMs, () => look().catch(() => undefined));
 
-  const isUsed: HealthChecks['isUsed'] = (backend) => {
+  const isUsed = (backend: string): ((endpoint: string) => boolean) => {
     if ((unhealthy.get(backend) ?? 0) >= looksToFail) return () => false;
     const names = failing.get(backend);
     return (endpoint) => (names?.get(endpoint) ?? 0) < looksToFail;
   };
 
   return {
+    /**
+     * Whether Envoy sends requests to an endpoint of a backend, according to its health checks: false once Envoy has
+     * found the endpoint, or all endpoints of the backend, unhealthy at two looks in a row. True if no health check is
+     * declared, and until the first result.
+     */
     isUsed,
-    hasEndpoint: ({ name: cluster, backend }) => {
+    /** Whether Envoy has an endpoint of a cluster to send requests to. */
+    hasEndpoint: ({ name: cluster, backend }: Pick<Cluster, 'name' | 'backend'>): boolean => {
       const isUsedHere = isUsed(backend);
       return endpoints.of(cluster).some(({ name }) => isUsedHere(name));
     },
-    answerOf: (backend, endpoint) => answers.get(`${backend} ${endpoint}`)?.answer,
+    /** The last answer of an endpoint that fails its health check; undefined where it is not known. */
+    answerOf: (backend: string, endpoint: string): HealthCheckAnswer | undefined =>
+      answers.get(`${backend} ${endpoint}`)?.answer,
     close,
   };
 }

@@ -11,23 +11,6 @@ interface ReconcileQueueOptions<Id extends string> {
   readonly run: (id: Id) => Promise<void>;
 }
 
-/**
- * The order in which objects are reconciled. Namespaces take turns, so that thousands of objects of one delay no other. An
- * object runs once at a time, and once more if it is added meanwhile.
- */
-interface ReconcileQueue<Id extends string> {
-  /** The object has changed. One that changes all the time runs at a bounded pace. */
-  readonly changed: (id: Id) => void;
-  /** The object is tried again, before objects that are only refreshed. */
-  readonly retry: (id: Id) => void;
-  /** The object is looked at when its namespace has nothing else to do. */
-  readonly refresh: (id: Id) => void;
-  /** Forgets all that has not begun. */
-  readonly clear: () => void;
-  /** Begins nothing more. Resolves when nothing runs. */
-  readonly close: () => Promise<void>;
-}
-
 type Urgency = 'soon' | 'calm';
 
 interface Waiting<Id> {
@@ -47,7 +30,11 @@ const turnMs = 20;
 /** Objects whose pace is known. Beyond it, those that have been quiet are forgotten. */
 const maxPaced = 5_000;
 
-export function createReconcileQueue<Id extends string>(options: ReconcileQueueOptions<Id>): ReconcileQueue<Id> {
+/**
+ * The order in which objects are reconciled. Namespaces take turns, so that thousands of objects of one delay no other. An
+ * object runs once at a time, and once more if it is added meanwhile.
+ */
+export function createReconcileQueue<Id extends string>(options: ReconcileQueueOptions<Id>) {
   const { clock, concurrency, namespaceOf, run } = options;
   const waiting = createWaitingList(options);
   const running = new Map<Id, Promise<void>>();
@@ -104,13 +91,18 @@ export function createReconcileQueue<Id extends string>(options: ReconcileQueueO
   }
 
   return {
-    changed: (id) => {
+    /** The object has changed. One that changes all the time runs at a bounded pace. */
+    changed: (id: Id): void => {
       if (!closed) pace.changed(id);
     },
-    retry: (id) => add(id, 'soon'),
-    refresh: (id) => add(id, 'calm'),
+    /** The object is tried again, before objects that are only refreshed. */
+    retry: (id: Id): void => add(id, 'soon'),
+    /** The object is looked at when its namespace has nothing else to do. */
+    refresh: (id: Id): void => add(id, 'calm'),
+    /** Forgets all that has not begun. */
     clear,
-    close: async () => {
+    /** Begins nothing more. Resolves when nothing runs. */
+    close: async (): Promise<void> => {
       closed = true;
       cancelTurn();
       clear();

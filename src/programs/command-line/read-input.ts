@@ -4,13 +4,6 @@ import type { Readable } from 'node:stream';
 import { refusal } from '../../books/core/operator-refusals.ts';
 import { maxConfigurationBytes } from '../../process/bounded-file.ts';
 
-/** A text that a command was given. */
-export interface Input {
-  /** For messages: the path, or `standard input`. */
-  readonly name: string;
-  readonly text: string;
-}
-
 /** Other names of standard input. They are not opened, because a socket in its place cannot be. */
 const stdinPaths: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0']);
 
@@ -24,14 +17,18 @@ export const isStdin = (path: string): boolean => stdinPaths.has(path);
 export async function readInput(
   path: string,
   { what, stdin = process.stdin }: { readonly what: string; readonly stdin?: Readable },
-): Promise<Input> {
+) {
   const name = isStdin(path) ? 'standard input' : path;
   const refuse = (but: string, cause?: unknown): Error =>
     refusal('field_malformed', { field: name, expected: `expected ${what}${but}` }, { cause });
   const bytes = await readBounded(isStdin(path) ? stdin : await openFile(path, refuse), refuse);
   if (bytes.length === 0) throw refuse(', not an empty text');
   try {
-    return { name, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+    return {
+      /** For messages: the path, or `standard input`. */
+      name,
+      text: new TextDecoder('utf-8', { fatal: true }).decode(bytes),
+    };
   } catch (cause) {
     throw refuse(' as text in UTF-8', cause);
   }

@@ -115,13 +115,7 @@ function jsonReport({ snapshot, problems, notes }: ManifestReport): string {
   return JSON.stringify({ ...counts(snapshot), problems, notes });
 }
 
-interface Counts {
-  readonly models: number;
-  readonly backends: number;
-  readonly routes: number;
-}
-
-function counts(snapshot: Snapshot): Counts {
+function counts(snapshot: Snapshot) {
   const routes = [...snapshot.models.values()].reduce((sum, model) => sum + model.routes.length, 0);
   return { models: snapshot.models.size, backends: snapshot.clusters.length, routes };
 }

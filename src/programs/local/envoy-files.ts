@@ -8,21 +8,12 @@ import { envoyArguments, renderBootstrap } from '../../control/envoy/config/boot
 import { renderClusters } from '../../control/envoy/config/clusters.ts';
 import { type ConnectionLimits, connectionsModule } from '../../control/envoy/config/connection-limits.ts';
 import { type EdgeCertificateFiles, renderEdgeCertificate } from '../../control/envoy/config/edge-listener.ts';
-import { runFolder, type RunFolder } from '../../control/envoy/config/run-folder.ts';
+import { runFolder } from '../../control/envoy/config/run-folder.ts';
 import { maxCertificateBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
 import { type Environment, readSome, readTracingSettings } from '../../process/settings/read-settings.ts';
 import { type EnvoySettings, envoySettingsSchema } from '../../process/settings/settings.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
-import type { Scheme } from '../../core/endpoint.ts';
-
-interface EnvoyFiles {
-  readonly files: RunFolder;
-  readonly args: readonly string[];
-  /** Worker threads of Envoy. */
-  readonly concurrency: number;
-  readonly scheme: Scheme;
-}
 
 const gibibyte = 1024 ** 3;
 
@@ -43,7 +34,7 @@ interface EnvoyFilesOptions {
 }
 
 /** Writes the files that Envoy reads at its start, and returns its arguments. Throws a Refusal on a bad setting. */
-export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
+export function writeEnvoyFiles(options: EnvoyFilesOptions) {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
   // In a container, the option names the port, and other hosts reach it. On a machine, the setting does, and only local
@@ -83,6 +74,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   return {
     files,
     args: envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency }),
+    /** Worker threads of Envoy. */
     concurrency,
     scheme: tls === undefined ? 'http' : 'https',
   };

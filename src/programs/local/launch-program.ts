@@ -36,12 +36,6 @@ interface ProgramLaunch extends Program {
 /** A program that loads its modules, and waits to be launched. */
 export type HeldProgram = ReturnType<typeof holdProgram>;
 
-interface LaunchedProgram {
-  readonly child: Child;
-  /** Asks the program whether it responds. Resolves when its event loop answers, and never if it does not. */
-  readonly isAnswering: () => Promise<true>;
-}
-
 const main = fileURLToPath(new URL('../../main.ts', import.meta.url));
 /** Settings that a program of `weir start` does not use. */
 export const secretsOfStart = { WEIR_UPSTREAM_KEY: undefined } as const;
@@ -89,7 +83,7 @@ export function holdProgram(program: Program) {
 }
 
 /** Starts one of our own programs as a child, or lets it begin if it is held. */
-export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
+export function launchProgram(launch: ProgramLaunch) {
   const { args, env, held, onLogLevel, onMessage } = launch;
   let asking: ((answer: true) => void)[] = [];
   let gaveUp: string | undefined;
@@ -121,8 +115,11 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
       ended: child.ended.then((ending) => (gaveUp === undefined ? ending : `gave up: ${gaveUp.replace(/\.$/, '')}`)),
       lastLines: () => (gaveUp === undefined ? child.lastLines() : []),
     },
-    // Over the channel, which exists from the start: the answer comes from the event loop that serves.
-    isAnswering: () => {
+    /**
+     * Asks the program whether it responds. Resolves when its event loop answers, and never if it does not. Over the
+     * channel, which exists from the start: the answer comes from the event loop that serves.
+     */
+    isAnswering: (): Promise<true> => {
       const { promise, resolve } = Promise.withResolvers<true>();
       asking.push(resolve);
       child.send('ping');

@@ -6,7 +6,6 @@ import { type ProblemReport, problemReportSchema } from '../../control/core/prob
 import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type HeldProgram, holdProgram, launchProgram, secretsOfStart } from './launch-program.ts';
-import type { Launched } from './supervise.ts';
 import { readSome, type Environment } from '../../process/settings/read-settings.ts';
 import { type Settings, settingsSchema } from '../../process/settings/settings.ts';
 
@@ -55,11 +54,6 @@ export interface ServicePlace {
   /** From 1 on. */
   readonly number: number;
   readonly of: number;
-}
-
-interface LaunchedService extends Launched {
-  /** Resolves when Envoy can ask the service for endpoints. Never resolves if the service ends before. */
-  readonly isListening: Promise<void>;
 }
 
 interface ServiceLaunch {
@@ -126,7 +120,7 @@ export const holdService = (launch: Pick<ServiceLaunch, 'data' | 'run' | 'place'
   holdProgram({ ...programOf(launch), logPath: launch.logPath });
 
 /** Starts `weir serve`. `isUp` resolves when the service reports `ready`. */
-export function launchService(launch: ServiceLaunch): LaunchedService {
+export function launchService(launch: ServiceLaunch) {
   const { catalog, opsPort, place } = launch;
   const program = programOf(launch);
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
@@ -169,5 +163,11 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       }
     },
   });
-  return { child, isUp, isListening: listening.promise, isAnswering };
+  return {
+    child,
+    isUp,
+    /** Resolves when Envoy can ask the service for endpoints. Never resolves if the service ends before. */
+    isListening: listening.promise,
+    isAnswering,
+  };
 }

@@ -2,24 +2,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDataFolder } from '../../process/data-folder.ts';
 import { type Lock, tryLock } from '../../process/lock.ts';
-import {
-  endLeftOvers,
-  keepProcessRecord,
-  makeRunFolder,
-  notedPid,
-  type ProcessRecord,
-  removeSockets,
-} from './run-folder.ts';
+import { endLeftOvers, keepProcessRecord, makeRunFolder, notedPid, removeSockets } from './run-folder.ts';
 import { messageOf } from '../../core/failure.ts';
 import { refusal } from '../../books/core/operator-refusals.ts';
 
 /** The folders of one running gateway, held by this process alone. */
-export interface OwnFolders {
-  readonly run: string;
-  readonly logs: string;
-  readonly record: ProcessRecord;
-  readonly release: () => void;
-}
+export type OwnFolders = Awaited<ReturnType<typeof takeFolders>>;
 
 const supervisor = 'weir start';
 const leftOverGraceMs = 5_000;
@@ -28,7 +16,7 @@ const leftOverGraceMs = 5_000;
  * Takes the data folder for this process and prepares it: ends the processes that a killed start left, and removes its
  * sockets. Throws a Refusal if another start has the folder, or if it cannot be made.
  */
-export async function takeFolders(data: string, report: (line: string) => void): Promise<OwnFolders> {
+export async function takeFolders(data: string, report: (line: string) => void) {
   const { lock, run, logs } = make(data);
   if (lock === undefined) {
     const pid = notedPid(run, supervisor);
@@ -42,7 +30,7 @@ export async function takeFolders(data: string, report: (line: string) => void):
     run,
     logs,
     record,
-    release: () => {
+    release: (): void => {
       removeSockets(run);
       record.remove();
       lock.release();

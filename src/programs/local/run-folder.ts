@@ -81,11 +81,9 @@ function begunByPs(pid: number): string | undefined {
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** The processes that use a run folder, recorded on disk, so that the next start can end the processes that a killed start left. */
-export type ProcessRecord = ReturnType<typeof keepProcessRecord>;
-
 const pollMs = 20;
 
+/** The processes that use a run folder, recorded on disk, so that the next start can end the processes that a killed start left. */
 export function keepProcessRecord(runFolder: string, report: (line: string) => void) {
   const file = fileIn(runFolder);
   const known = new Map<string, ProcessIdentity>();

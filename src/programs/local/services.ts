@@ -6,7 +6,6 @@ import type { EnvoyAdmin } from '../../control/envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../../control/envoy/runtime/load-shedder.ts';
 import { systemClock } from '../../process/clock.ts';
 import type { StartSettings } from '../../process/settings/settings.ts';
-import type { Supervised } from './supervise.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
 import { createProblemLines } from './problem-lines.ts';
@@ -93,14 +92,6 @@ export async function startServices(context: StartContext, options: ServicesOpti
   await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
 }
 
-interface StartedService {
-  readonly supervised: Supervised;
-  /** Resolves when the service listens for Envoy for the first time. */
-  readonly isListening: Promise<void>;
-  /** Resolves when the ops port listens for the first time. A restarted service keeps the port. */
-  readonly opsPort: Promise<number>;
-}
-
 interface ServiceRole {
   readonly place: ServicePlace | undefined;
   readonly onEnded: () => void;
@@ -124,7 +115,7 @@ function startService(
   context: StartContext,
   { catalog, held, hasPortal }: ServicesOptions,
   { place, onEnded, onShed, onProblems }: ServiceRole,
-): StartedService {
+) {
   const number = place?.number ?? 1;
   let opsPort = wantedOpsPort(context.settings, number);
   let logLevel: LogLevel | undefined;
@@ -159,5 +150,11 @@ function startService(
     void launched.child.ended.then(onEnded);
     return launched;
   });
-  return { supervised, isListening: listening.promise, opsPort: ops.promise };
+  return {
+    supervised,
+    /** Resolves when the service listens for Envoy for the first time. */
+    isListening: listening.promise,
+    /** Resolves when the ops port listens for the first time. A restarted service keeps the port. */
+    opsPort: ops.promise,
+  };
 }

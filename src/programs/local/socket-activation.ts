@@ -14,24 +14,13 @@ export interface ActivationOptions {
 }
 
 /** A port whose program starts with the first connection, and then takes the listener and the connections over. */
-export interface Activation {
-  readonly port: number;
-  /** The environment of the program's next run. */
-  readonly env: () => Readonly<Record<string, string | undefined>>;
-  /** Answers the program's message if it asks for the listener. */
-  readonly answer: (message: unknown, program: Pick<Child, 'send'>) => void;
-  /** Hands over what waits, and stops listening: the program listens itself from now on. */
-  readonly served: (program: Pick<Child, 'send'>) => void;
-  /** Closes the connections that wait, because the program did not start. The next connection is a new attempt. */
-  readonly failed: () => void;
-  readonly close: () => void;
-}
+export type Activation = Awaited<ReturnType<typeof listenForProgram>>;
 
 const send = (program: Pick<Child, 'send'>, type: HandedMessage['type'], handle: Server | Socket): void =>
   program.send({ type } satisfies HandedMessage, handle);
 
 /** Listens for a program that is not started yet. No connection is read here. Rejects if it cannot listen. */
-export async function listenForProgram(options: ActivationOptions): Promise<Activation> {
+export async function listenForProgram(options: ActivationOptions) {
   const { host, maxWaiting, onWaiting } = options;
   const waiting = new Set<Socket>();
   let program: Pick<Child, 'send'> | undefined;
@@ -53,18 +42,22 @@ export async function listenForProgram(options: ActivationOptions): Promise<Acti
 
   return {
     port: typeof address === 'object' && address !== null ? address.port : options.port,
-    env: () => ({ [handedVariable]: server.listening ? '1' : undefined }),
-    answer: (message, asking) => {
+    /** The environment of the program's next run. */
+    env: (): Readonly<Record<string, string | undefined>> => ({ [handedVariable]: server.listening ? '1' : undefined }),
+    /** Answers the program's message if it asks for the listener. */
+    answer: (message: unknown, asking: Pick<Child, 'send'>): void => {
       if (server.listening && listenerRequest.safeParse(message).success) send(asking, 'listener', server);
     },
-    served: (serving) => {
+    /** Hands over what waits, and stops listening: the program listens itself from now on. */
+    served: (serving: Pick<Child, 'send'>): void => {
       program = serving;
       for (const socket of waiting) send(serving, 'connection', socket);
       waiting.clear();
       server.close();
     },
+    /** Closes the connections that wait, because the program did not start. The next connection is a new attempt. */
     failed,
-    close: () => {
+    close: (): void => {
       failed();
       server.close();
     },

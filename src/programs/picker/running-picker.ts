@@ -20,18 +20,13 @@ import type { PickerSettings } from '../../process/settings/settings.ts';
 import { createPickerMetrics } from '../../telemetry/ops/picker-metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import type { ProgramLog } from '../command-line/program-log.ts';
-import type { RunningProgram } from '../command-line/run-program.ts';
 import { readClientCa, readTlsFiles } from '../command-line/tls-files.ts';
-
-interface RunningEndpointPicker extends RunningProgram {
-  readonly port: number;
-}
 
 /** Starts everything. Rejects with a sentence when a setting is missing, or when it cannot listen. */
 export async function startPicker(
   settings: PickerSettings,
   { programLog: { log } }: { readonly programLog: Pick<ProgramLog, 'log'> },
-): Promise<RunningEndpointPicker> {
+) {
   const source = sourceOf(settings);
   const tls = readTlsFiles(settings);
   const clientCa = readClientCa(settings.WEIR_PICKER_CLIENT_CA_FILE, { setting: 'WEIR_PICKER_CLIENT_CA_FILE', tls });

@@ -13,21 +13,7 @@ import { addProcessMetrics } from './process-metrics.ts';
 import { dryLimits } from '../../core/limits.ts';
 import { refusingLimits } from '../../core/refusing-limit.ts';
 
-export interface Metrics {
-  readonly ended: (end: RequestEnd) => void;
-  readonly outcome: (outcome: Outcome) => void;
-  readonly attempt: (routeId: string, why: AttemptCause) => void;
-  readonly won: (routeId: string, reason: AttemptReason) => void;
-  readonly fault: (routeId: string, fault: Fault) => void;
-  readonly implausibleUsage: (routeId: string) => void;
-  readonly searched: (provider: string, result: SearchRecord['result'], durationMs: number) => void;
-  /** Rows became durable together. */
-  readonly committed: (commit: LedgerCommit) => void;
-  /** The metrics as text. Never holds the event loop for more than a few milliseconds. */
-  readonly render: (format: ExpositionFormat) => Promise<string>;
-  /** Every metric, for the documentation. */
-  readonly describe: () => readonly MetricDescription[];
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 export interface LedgerCommit {
   readonly into: 'database' | 'journal';
@@ -73,7 +59,7 @@ function limitCounters(counter: ReturnType<typeof countersOf>): (end: RequestEnd
  * The service's Prometheus metrics. Labels are names from the catalog and codes from our tables, never what a caller
  * wrote: their number is bounded and they carry no content.
  */
-export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly inSlices: InSlices }): Metrics {
+export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly inSlices: InSlices }) {
   const registry = new Registry();
   addProcessMetrics(registry);
   addGauges(registry, figures);
@@ -127,7 +113,7 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
   }
 
   return {
-    ended: (end) => {
+    ended: (end: RequestEnd): void => {
       const { surface, modelId = '' } = end;
       ofModel(modelId).ended(end);
       countLimits(end);
@@ -135,31 +121,38 @@ export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly 
       added.observe({ surface, phase: 'before' }, end.added.beforeMs / 1000);
       added.observe({ surface, phase: 'after' }, end.added.afterMs / 1000);
     },
-    outcome: (outcome) => ofModel(outcome.modelId).outcome(outcome),
-    attempt: (routeId, why) => {
+    outcome: (outcome: Outcome): void => ofModel(outcome.modelId).outcome(outcome),
+    attempt: (routeId: string, why: AttemptCause): void => {
       const [model, backend] = atBackend(routeId);
       model.attempt(backend, why);
     },
-    won: (routeId, reason) => atBackend(routeId)[0].won(reason),
-    fault: (routeId, fault) => {
+    won: (routeId: string, reason: AttemptReason): void => atBackend(routeId)[0].won(reason),
+    fault: (routeId: string, fault: Fault): void => {
       const [model, backend] = atBackend(routeId);
       model.fault(backend, fault);
     },
-    implausibleUsage: (routeId) => {
+    implausibleUsage: (routeId: string): void => {
       const [model, backend] = atBackend(routeId);
       model.implausibleUsage(backend);
     },
-    searched: (provider, result, durationMs) => {
+    searched: (provider: string, result: SearchRecord['result'], durationMs: number): void => {
       searches.inc({ provider, result });
       searchSeconds.observe({ provider }, durationMs / 1000);
     },
-    committed: (commit) => {
+    /** Rows became durable together. */
+    committed: (commit: LedgerCommit): void => {
       const { into } = commit;
       commits.observe({ into }, commit.durationMs / 1000);
       rows.inc({ into }, commit.rows);
     },
-    render: (format) => renderMetrics(families(), { format, inSlices }),
-    describe: () => [...described(registry), ...described(template.registry), ...described(template.times)],
+    /** The metrics as text. Never holds the event loop for more than a few milliseconds. */
+    render: (format: ExpositionFormat): Promise<string> => renderMetrics(families(), { format, inSlices }),
+    /** Every metric, for the documentation. */
+    describe: (): readonly MetricDescription[] => [
+      ...described(registry),
+      ...described(template.registry),
+      ...described(template.times),
+    ],
   };
 }
 

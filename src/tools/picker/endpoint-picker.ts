@@ -2,7 +2,7 @@ import { checkFirstToken } from '../../gateway/admission/overload.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Endpoint } from '../../core/endpoint.ts';
 import { Failure } from '../../core/failure.ts';
-import type { AnswerWatch, EndpointPicker, PickAnswer, PickAsk } from './picker.ts';
+import type { AnswerWatch, PickAnswer, PickAsk } from './picker.ts';
 import type { PickReason } from '../../core/pool-prompt.ts';
 import type { AffinityOf } from '../../gateway/routing/affinity.ts';
 import { followInPool, type PoolAsk, pickInPool } from '../../gateway/routing/health/pool-choice.ts';
@@ -36,11 +36,7 @@ interface SenderAsk extends PoolAsk {
   readonly sender: Sender;
 }
 
-export interface RunningPicker extends EndpointPicker {
-  /** Sets the endpoints of the pool. What is known of the others is forgotten. */
-  readonly setEndpoints: (endpoints: readonly Endpoint[]) => void;
-  readonly endpoints: () => number;
-}
+export type RunningPicker = ReturnType<typeof createEndpointPicker>;
 
 /** An engine that answers with one of these has not worked on the request: it has failed, or it is full. */
 const isFailure = (status: number): boolean => status >= 500 || status === 429;
@@ -51,11 +47,12 @@ interface PickerState extends Omit<EndpointPickerOptions, 'readPrompt'> {
 }
 
 /** Picks the endpoints of one pool, by cache, queue and speed, and learns from the answers that the gateway shows. */
-export function createEndpointPicker({ readPrompt, ...options }: EndpointPickerOptions): RunningPicker {
+export function createEndpointPicker({ readPrompt, ...options }: EndpointPickerOptions) {
   const state: PickerState = { ...options, senders: createSenders(options), endpoints: [] };
   return {
-    endpoints: () => state.endpoints.length,
-    setEndpoints: (now) => {
+    endpoints: (): number => state.endpoints.length,
+    /** Sets the endpoints of the pool. What is known of the others is forgotten. */
+    setEndpoints: (now: readonly Endpoint[]): void => {
       state.endpoints = now;
       state.senders.setEndpoints(new Set(now.map(({ name }) => name)));
     },

@@ -1,30 +1,5 @@
 /** Files that Envoy and the service share, all in one folder that only they may enter. */
-export interface RunFolder {
-  /** The service listens here for Envoy's ext_proc streams. */
-  readonly extprocSocket: string;
-  /** The service listens here for the ext_proc streams of another Envoy, whose headers are not believed. */
-  readonly strangersSocket: string;
-  /** Envoy listens here for the service's upstream calls. */
-  readonly egressSocket: string;
-  /** The service listens here for Envoy's endpoint discovery (endpoint-discovery.ts). */
-  readonly discoverySocket: string;
-  /** The service listens here for Envoy's spans, where tracing is on. */
-  readonly tracesSocket: string;
-  /** Envoy's admin interface. */
-  readonly adminSocket: string;
-  /** Envoy watches this folder: only a file renamed into it counts as a change. */
-  readonly clustersFolder: string;
-  readonly clustersFile: string;
-  /** Each of several services behind one Envoy keeps its part of the clusters file here (src/control/envoy/runtime/clusters-file.ts). */
-  readonly clusterPartsFolder: string;
-  /** The lock of the service that writes the clusters file, if there are several services. */
-  readonly clustersLock: string;
-  readonly bootstrapFile: string;
-  /** The WebAssembly module that limits connections (connection-limits.ts). */
-  readonly connectionsModule: string;
-  /** The file that names the edge's certificate to Envoy, if the edge has one (edge-listener.ts). */
-  readonly edgeCertificateFile: string;
-}
+export type RunFolder = ReturnType<typeof runFolder>;
 
 /** `sun_path` of unix(7) is 108 bytes, the last one a zero. */
 const maxSocketPathLength = 107;
@@ -32,7 +7,7 @@ const maxSocketPathLength = 107;
 /**
  * Returns the paths of a run folder's files. Throws when the folder's path is too long for a Unix socket inside it, which the kernel would cut or refuse later.
  */
-export function runFolder(folder: string): RunFolder {
+export function runFolder(folder: string) {
   const base = folder.replace(/\/+$/, '');
   const longest = `${base}/extproc.sock`;
   const bytes = new TextEncoder().encode(longest).length;
@@ -42,18 +17,29 @@ export function runFolder(folder: string): RunFolder {
     );
   }
   return {
+    /** The service listens here for Envoy's ext_proc streams. */
     extprocSocket: longest,
+    /** The service listens here for the ext_proc streams of another Envoy, whose headers are not believed. */
     strangersSocket: `${base}/others.sock`,
+    /** Envoy listens here for the service's upstream calls. */
     egressSocket: `${base}/egress.sock`,
+    /** The service listens here for Envoy's endpoint discovery (endpoint-discovery.ts). */
     discoverySocket: `${base}/xds.sock`,
+    /** The service listens here for Envoy's spans, where tracing is on. */
     tracesSocket: `${base}/traces.sock`,
+    /** Envoy's admin interface. */
     adminSocket: `${base}/admin.sock`,
+    /** Envoy watches this folder: only a file renamed into it counts as a change. */
     clustersFolder: `${base}/clusters`,
     clustersFile: `${base}/clusters/clusters.json`,
+    /** Each of several services behind one Envoy keeps its part of the clusters file here (src/control/envoy/runtime/clusters-file.ts). */
     clusterPartsFolder: `${base}/cluster-parts`,
+    /** The lock of the service that writes the clusters file, if there are several services. */
     clustersLock: `${base}/clusters.lock`,
     bootstrapFile: `${base}/bootstrap.json`,
+    /** The WebAssembly module that limits connections (connection-limits.ts). */
     connectionsModule: `${base}/connections.wasm`,
+    /** The file that names the edge's certificate to Envoy, if the edge has one (edge-listener.ts). */
     edgeCertificateFile: `${base}/edge-certificate.json`,
   };
 }

@@ -20,50 +20,13 @@ interface EdgeCertificate {
 }
 
 /** Envoy's admin interface on its socket: https://www.envoyproxy.io/docs/envoy/v1.40.0/operations/admin */
-export interface EnvoyAdmin {
-  /** Whether Envoy is up and takes requests. False while it does not answer, starts or ends. Never rejects. */
-  readonly isReady: () => Promise<boolean>;
-  /** Whether Envoy answers at all, also while it starts or ends. Never rejects. */
-  readonly isAnswering: () => Promise<boolean>;
-  /**
-   * Values of the counters and gauges with exactly these names; text values as text. A name that Envoy does not have is not in
-   * the map. Rejects when Envoy does not answer.
-   */
-  readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
-  /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
-  readonly statsLike: (pattern: string) => Promise<ReadonlyMap<string, number | string>>;
-  /**
-   * Names of the clusters that Envoy has from the clusters file. Clusters that still wait for their endpoints or their
-   * first health check are `warming`: a call to one of them finds no cluster yet.
-   */
-  readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
-  /** The endpoints of these clusters that get no requests, by cluster. Envoy writes half a kilobyte about each endpoint of them. */
-  readonly failingEndpoints: (
-    clusters: readonly string[],
-  ) => Promise<ReadonlyMap<string, readonly EnvoyFailingEndpoint[]>>;
-  /** The certificates that Envoy shows to callers: none without TLS at the edge. */
-  readonly ownCertificates: () => Promise<readonly EdgeCertificate[]>;
-  /** Sets values of Envoy's runtime, until it ends. */
-  readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
-  /**
-   * Makes Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls to
-   * upstreams go on.
-   */
-  readonly drain: () => Promise<void>;
-  /** Makes Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
-  readonly announceEnd: () => Promise<void>;
-  /** Requests of callers that are not finished. */
-  readonly openRequests: () => Promise<number>;
-  /** Withdraws `announceEnd`; a listener that `drain` has closed stays closed. */
-  readonly withdrawEnd: () => Promise<void>;
-  readonly close: () => void;
-}
+export type EnvoyAdmin = ReturnType<typeof createEnvoyAdmin>;
 
 /** Longest wait for an answer. The admin interface is local and answers from memory. */
 const timeoutMs = 5_000;
 
 /** Speaks to Envoy's admin interface. Every call rejects when Envoy does not answer, or with another status than 200. */
-export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
+export function createEnvoyAdmin(options: { readonly adminSocket: string }) {
   // One connection for each user in the service: the cluster publisher, the load shedder, the downstream buffers, the upstream
   // requests and the list of problems each ask one thing at a time.
   const agent = new Agent({ keepAlive: true, maxSockets: 5 });
@@ -84,7 +47,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
     if (status !== 200) throw new Error(`Envoy's admin interface answered ${status} to ${method} ${path}`);
     return body;
   }
-  async function stats(names: readonly string[]): ReturnType<EnvoyAdmin['stats']> {
+  async function stats(names: readonly string[]): Promise<ReadonlyMap<string, number | string>> {
     return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(anyOf(names))}`));
   }
   const succeeds = (asked: Promise<unknown>): Promise<boolean> =>
@@ -93,10 +56,22 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       () => false,
     );
   return {
-    isReady: () => succeeds(call('GET', '/ready')),
-    isAnswering: () => succeeds(ask('GET', '/ready')),
+    /** Whether Envoy is up and takes requests. False while it does not answer, starts or ends. Never rejects. */
+    isReady: (): Promise<boolean> => succeeds(call('GET', '/ready')),
+    /** Whether Envoy answers at all, also while it starts or ends. Never rejects. */
+    isAnswering: (): Promise<boolean> => succeeds(ask('GET', '/ready')),
+    /**
+     * Values of the counters and gauges with exactly these names; text values as text. A name that Envoy does not have is not in
+     * the map. Rejects when Envoy does not answer.
+     */
     stats,
-    statsLike: async (pattern) => parseStats(await call('GET', `/stats?filter=${encodeURIComponent(pattern)}`)),
+    /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
+    statsLike: async (pattern: string): Promise<ReadonlyMap<string, number | string>> =>
+      parseStats(await call('GET', `/stats?filter=${encodeURIComponent(pattern)}`)),
+    /**
+     * Names of the clusters that Envoy has from the clusters file. Clusters that still wait for their endpoints or their
+     * first health check are `warming`: a call to one of them finds no cluster yet.
+     */
     clusters: async () => {
       const dump = async (resource: string): Promise<readonly string[]> =>
         clusterNames(await call('GET', `/config_dump?resource=${resource}&mask=cluster.name`));
@@ -106,29 +81,40 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       const active = await dump('dynamic_active_clusters');
       return { active, warming: warming.filter((name) => !active.includes(name)) };
     },
-    failingEndpoints: async (names) =>
+    /** The endpoints of these clusters that get no requests, by cluster. Envoy writes half a kilobyte about each endpoint of them. */
+    failingEndpoints: async (names: readonly string[]) =>
       failingIn(JSON.parse(await call('GET', `/clusters?format=json&filter=${encodeURIComponent(anyOf(names))}`))),
-    ownCertificates: async () => certificatesIn(JSON.parse(await call('GET', '/certs'))),
-    setRuntime: async (values) => {
+    /** The certificates that Envoy shows to callers: none without TLS at the edge. */
+    ownCertificates: async (): Promise<readonly EdgeCertificate[]> =>
+      certificatesIn(JSON.parse(await call('GET', '/certs'))),
+    /** Sets values of Envoy's runtime, until it ends. */
+    setRuntime: async (values: Readonly<Record<string, number>>): Promise<void> => {
       const query = Object.entries(values).map(([key, value]) => `${encodeURIComponent(key)}=${value}`);
       await call('POST', `/runtime_modify?${query.join('&')}`);
     },
-    drain: async () => {
+    /**
+     * Makes Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls to
+     * upstreams go on.
+     */
+    drain: async (): Promise<void> => {
       // The first call makes open connections close after their next answer. The second call stops listening.
       await call('POST', '/drain_listeners?graceful&skip_exit');
       await call('POST', '/drain_listeners?inboundonly');
     },
-    announceEnd: async () => {
+    /** Makes Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
+    announceEnd: async (): Promise<void> => {
       await call('POST', '/healthcheck/fail');
     },
-    openRequests: async () => {
+    /** Requests of callers that are not finished. */
+    openRequests: async (): Promise<number> => {
       const name = 'http.edge.downstream_rq_active';
       return Number((await stats([name])).get(name) ?? 0);
     },
-    withdrawEnd: async () => {
+    /** Withdraws `announceEnd`; a listener that `drain` has closed stays closed. */
+    withdrawEnd: async (): Promise<void> => {
       await call('POST', '/healthcheck/ok');
     },
-    close: () => agent.destroy(),
+    close: (): void => agent.destroy(),
   };
 }
 
