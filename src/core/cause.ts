@@ -171,7 +171,7 @@ const broken = {
   ),
   'cannot-continue': nobody(
     'does not continue answers where they broke off',
-    'Nothing: another endpoint got the request',
+    'Run `weir doctor BACKEND --deep`. If continuation is bad, set the route’s capabilities.continuation to false',
     'does not continue broken answers',
   ),
 };

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../core/event.ts';
 import { startAttempt } from './attempt.ts';
+import type { ChoiceContinuation } from './continuation/continuation.ts';
+import { mergeNothing } from './continuation/merge.ts';
 import type { EngineProtocol, ErrorReader } from './protocol.ts';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../../test/support/fake-upstream.ts';
@@ -34,7 +36,12 @@ const errors: ErrorReader = {
 };
 
 function begin(
-  options: { readonly refuses?: true; readonly firstOutputMs?: number; readonly refusesMove?: true } = {},
+  options: {
+    readonly refuses?: true;
+    readonly firstOutputMs?: number;
+    readonly refusesMove?: true;
+    readonly continuation?: ChoiceContinuation;
+  } = {},
 ) {
   const clock = createFakeClock();
   const upstream = createFakeUpstream(options.refuses === true ? { refuses: () => true } : {});
@@ -55,7 +62,7 @@ function begin(
     {
       planned,
       choices: 1,
-      continuation: undefined,
+      continuation: options.continuation,
       record,
       protocol,
       upstream,
@@ -357,6 +364,23 @@ describe('aborting an attempt', () => {
     attempt.abort();
     attempt.abort();
     expect(ends).toEqual(['complete']);
+  });
+});
+
+describe('a refusal with status 400', () => {
+  const anew: ChoiceContinuation = { ask: {}, merge: mergeNothing, answerBegun: false, prefixTokens: 0 };
+  const partial = { ask: { partial: { mark: 'flag', text: 'so far' } } } as const;
+  it.each([
+    ['of a partial answer: the engine cannot continue', { ...anew, ...partial }, 'no', 'cannot-continue'],
+    ['of a partial answer that is too long', { ...anew, ...partial }, 'long', undefined],
+    ['of a request that is made again from its beginning', anew, 'no', undefined],
+    ['of a request', undefined, 'no', undefined],
+  ])('%s', (_, continuation, body, cause) => {
+    const { engine, ends } = begin(continuation === undefined ? {} : { continuation });
+    engine.head(400);
+    engine.data(body);
+    engine.end();
+    expect(ends.map((end) => end !== 'complete' && end.cause)).toEqual([cause]);
   });
 });
 

@@ -8,6 +8,7 @@ import {
   type ReadStep,
   type ResponseReader,
 } from '../../core/event.ts';
+import { causeOf } from '../../core/fault-cause.ts';
 import type { AttemptEnd, AttemptRecord } from '../core/health.ts';
 import type { Usage } from '../../core/money.ts';
 import type { PlannedRoute } from '../core/plan.ts';
@@ -248,8 +249,12 @@ function endErrorBody(running: RunningAttempt, error: EngineErrorBody): void {
 }
 
 function finishWithError(running: RunningAttempt, { status, text, wait }: EngineErrorBody): void {
-  const reading = running.options.protocol.errors.read(status, text, running.request);
-  finish(running, { kind: 'status', status, detail: 'engine answered', ...reading, ...wait });
+  const { protocol, continuation } = running.options;
+  const reading = protocol.errors.read(status, text, running.request);
+  const fault: Fault = { kind: 'status', status, detail: 'engine answered', ...reading, ...wait };
+  // Another engine has answered the request without the partial answer.
+  const cannotContinue = continuation?.ask.partial !== undefined && causeOf(fault) === 'refuses-request';
+  finish(running, cannotContinue ? { ...fault, cause: 'cannot-continue' } : fault);
 }
 
 /** Passes each piece of the answer from the engine's reader to the race. */
