@@ -5,11 +5,7 @@ import type { Headers } from '../../core/headers.ts';
 import { addTo } from '../../core/sums.ts';
 
 /** How many bytes of bodies may be in memory at once. */
-export interface UploadLimits {
-  readonly workspaceBytes: number;
-  readonly addressBytes: number;
-  readonly totalBytes: number;
-}
+export type UploadLimits = Readonly<ReturnType<typeof uploadLimits>>;
 
 /**
  * An eighth of each bound is kept for uploads of a single step (`uploadStepBytes`), so that small requests pass while large ones
@@ -25,7 +21,7 @@ const retrySeconds = 1;
  * twice while it is sent to an engine. Those of one workspace or address may have half of that. Ten bodies of 32 MiB at once need a
  * memory limit of 1.5 GiB, that is a container or machine of 3 GiB.
  */
-export function uploadLimits(memoryLimitBytes: number): UploadLimits {
+export function uploadLimits(memoryLimitBytes: number) {
   const totalBytes = Math.floor(memoryLimitBytes / 2);
   return { totalBytes, workspaceBytes: Math.floor(totalBytes / 2), addressBytes: Math.floor(totalBytes / 2) };
 }

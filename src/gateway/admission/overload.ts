@@ -11,17 +11,6 @@ interface SheddingRange {
   readonly to: number;
 }
 
-interface OverloadLimits {
-  /** How long the request itself has waited for the service. Counts only while the queue is more than a burst. */
-  readonly waitMs: SheddingRange;
-  /** A queue that lasts longer than this is more than a burst. */
-  readonly burstMs: number;
-  readonly eventLoopDelayMs: SheddingRange;
-  readonly memoryShare: SheddingRange;
-  readonly filesShare: SheddingRange;
-  readonly openRequests: SheddingRange;
-}
-
 interface Arrival {
   readonly head: RequestHead;
   /** When the request reached the service, milliseconds since the Unix epoch. */
@@ -32,7 +21,7 @@ interface Arrival {
 
 /** How busy the service is, and how busy it may be. */
 export interface LoadGuard extends LoadMeter {
-  readonly limits: OverloadLimits;
+  readonly limits: ReturnType<typeof overloadLimits>;
 }
 
 interface CheckLoadOptions extends Pick<LoadGuard, 'limits' | 'current'> {
@@ -74,11 +63,14 @@ const minOpenRequests = 16;
  * The limits of a process that may use so much memory, and have so many files open. Undefined: no limit of files is known. Requests are
  * limited by files, too, because between two counts of the files many requests can arrive: a connection has room for many.
  */
-export function overloadLimits(memoryLimitBytes: number, maxOpenFiles?: number): OverloadLimits {
+export function overloadLimits(memoryLimitBytes: number, maxOpenFiles?: number) {
   const files = Math.max(minOpenRequests, Math.floor(((maxOpenFiles ?? Infinity) - filesBesides) / filesPerRequest));
   const open = Math.min(maxOpenRequests, files, Math.floor(memoryLimitBytes / bytesPerRequest));
   return {
-    // Envoy sheds most of a flood, at half the cost (`nextAdmitRatio`); the service refuses what Envoy had already let through.
+    /**
+     * How long the request itself has waited for the service. Counts only while the queue is more than a burst. Envoy sheds most of a
+     * flood, at half the cost (`nextAdmitRatio`); the service refuses what Envoy had already let through.
+     */
     waitMs: { from: 500, to: 1_500 },
     burstMs,
     // An average: 300 ms is an event loop blocked for 600 ms again and again. 2,000 requests at once block it that long once.

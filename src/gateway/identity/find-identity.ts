@@ -52,21 +52,16 @@ export interface FoundIdentity {
   readonly expiresAt: number;
 }
 
-export interface CompiledIdentity {
-  readonly identity: Identity;
-  readonly match: readonly Rule[];
-  readonly workspace: Rule;
-  readonly tags: readonly (readonly [string, Rule])[];
-}
+export type CompiledIdentity = ReturnType<typeof compileIdentity>;
 
 /** Throws the error of the first expression that is wrong. */
-export function compileIdentity(identity: Identity): CompiledIdentity {
+export function compileIdentity(identity: Identity) {
   const { match, tags, workspace } = identity;
   return {
     identity,
     match: match.map(compileRule),
     workspace: 'name' in workspace ? () => workspace.name : workspaceRule(workspace),
-    tags: Object.entries(tags).map(([name, text]) => [name, compileRule(text)]),
+    tags: Object.entries(tags).map(([name, text]): readonly [string, Rule] => [name, compileRule(text)]),
   };
 }
 

@@ -73,19 +73,12 @@ function grown({ webSearch, sources, messages, tools }: Request, size: Size): Si
   return { bodyBytes: Math.max(size.bodyBytes, bodyBytes), isAscii: false };
 }
 
-export interface ReadBody {
-  readonly request: Request;
-  readonly shape: PromptShape;
-  /** The contents of its prompt's blocks. */
-  readonly contents: BlockContents;
-}
-
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
-export function readBody(bytes: Uint8Array, { surface, imageHosts = 'any', secret, ...options }: ReadAs): ReadBody {
+export function readBody(bytes: Uint8Array, { surface, imageHosts = 'any', secret, ...options }: ReadAs) {
   const text = decode(bytes);
   const body = parse(text);
   const read = dialects[surface].readRequest(body, options);
-  const request = secret === undefined ? read : { ...read, messages: openEngineState(read.messages, secret) };
+  const request: Request = secret === undefined ? read : { ...read, messages: openEngineState(read.messages, secret) };
   checkImages(body, request.messages, imageHosts);
   // Each character outside ASCII has more bytes than UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };

@@ -179,16 +179,8 @@ const marks = new RegExp(`${mark}(?:[ ,;]*${mark})*`);
 /** The beginning of a mark at the end of a text. A longer beginning is not a mark. */
 const unfinished = /\[(?:c|ci|cit|cite|cite:[\d ,:cite]{0,100})?$/;
 
-/** One mark, or several in a row. */
-interface MarkedPlace {
-  readonly start: number;
-  readonly end: number;
-  /** The numbers in the marks, each once. */
-  readonly numbers: readonly number[];
-}
-
-/** The first marks in a text. */
-function findMarks(text: string): MarkedPlace | undefined {
+/** The first mark in a text, or several in a row, and the numbers in them, each once. */
+function findMarks(text: string) {
   const found = marks.exec(text);
   if (found === null) return undefined;
   const numbers = new Set((found[0].match(/\d+/g) ?? []).map(Number));

@@ -12,15 +12,9 @@ import type { SearchApi } from './search-api.ts';
 import { searxng } from './searxng.ts';
 import { tavily } from './tavily.ts';
 
-/** A provider, and the cluster through which Envoy reaches it. */
-interface OpenSearch {
-  readonly provider: SearchProvider;
-  readonly cluster: Cluster;
-}
-
 const keyedApis: Readonly<Record<KeyedProvider, () => SearchApi>> = { brave, tavily };
 
-/** Opens the provider of a setting. Rejects when its key file cannot be read. */
+/** Opens the provider of a setting, and names the cluster through which Envoy reaches it. Rejects when its key file cannot be read. */
 export async function openSearch(
   setting: SearchSetting,
   options: {
@@ -28,7 +22,7 @@ export async function openSearch(
     readonly clock: Clock;
     readonly report?: DependencyReport | undefined;
   },
-): Promise<OpenSearch> {
+): Promise<{ readonly provider: SearchProvider; readonly cluster: Cluster }> {
   const api = setting.provider === 'searxng' ? searxng(setting.url) : keyedApis[setting.provider]();
   const readKey = setting.provider === 'searxng' ? () => Promise.resolve('') : followKeyFile(setting.keyFile);
   await readKey().catch((error: unknown) => {
