@@ -36,14 +36,8 @@ export function compileRule(text: string): Rule {
   };
 }
 
-interface RuleParts {
-  /** Variables that it reads, besides those of its own macros. */
-  readonly names: ReadonlySet<string>;
-  readonly walks: number;
-}
-
-/** Looks through the tree of an expression (`cel.expr.Expr`). */
-function partsOf(tree: unknown): RuleParts {
+/** Looks through the tree of an expression (`cel.expr.Expr`). `names`: variables that it reads, besides those of its own macros. */
+function partsOf(tree: unknown) {
   const names = new Set<string>();
   const own = new Set<string>();
   let walks = 0;

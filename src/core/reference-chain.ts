@@ -61,12 +61,6 @@ export function hasShortChains({ $defs, definitions, ...rest }: JsonObject, max:
   return true;
 }
 
-interface Step {
-  readonly name: string;
-  readonly names: Iterator<string>;
-  longest: number;
-}
-
-function walk(root: JsonObject, name: string): Step {
+function walk(root: JsonObject, name: string) {
   return { name, names: namesIn(definitionsOf(root, name)).values(), longest: 0 };
 }

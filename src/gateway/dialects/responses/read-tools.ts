@@ -10,14 +10,6 @@ import type { ResponsesTool, SingleTool, WireCustom, WireSearch } from './tool-s
 
 type ToolsBody = Pick<ResponsesBody, 'tools' | 'tool_choice' | 'max_tool_calls' | 'input'>;
 
-/** The tools of a request as the model gets them, and its web search, if any. */
-interface ReadTools {
-  readonly tools: readonly Tool[];
-  readonly webSearch: WebSearchAsk | undefined;
-  readonly toolChoice: ToolChoice | undefined;
-  readonly callFormat: CallFormat | undefined;
-}
-
 /** The name under which a model is shown a tool of a namespace. */
 export const shownName = ({ namespace, name }: NamespacedTool): string => `${namespace}__${name}`;
 
@@ -70,10 +62,10 @@ export const hasOfflineSearch = ({ tools }: Pick<ResponsesBody, 'tools'>): boole
   (tools ?? []).some((tool) => tool.type === 'web_search' && isOffline(tool));
 
 /**
- * Reads the tools and the choice among them. Throws `invalid_request` with the path of the first invalid field, or
+ * Reads the tools as the model gets them, the choice among them, and the web search, if any. Throws `invalid_request` with the path of the first invalid field, or
  * `web_search_name_reserved` when the caller also has a tool of that name (docs/reference/api.md §7.2).
  */
-export function readTools(body: ToolsBody, citing: Citing): ReadTools {
+export function readTools(body: ToolsBody, citing: Citing) {
   const all = allTools(body);
   if (all.length > maxTools) {
     throw new Failure('invalid_request', `tools: expected at most ${maxTools}, those of namespaces included`);
