@@ -49,3 +49,7 @@ it('accepts plain English, questions, and code of any kind', async () => {
     '# Failover\n\n## Which engines work?\n\nIn-flight requests continue. `requests under way`\n\n```sh\n# what runs\n```\n';
   expect(await found(page)).toEqual([]);
 });
+
+it('accepts a decision as the title of its page, and checks its text', async () => {
+  expect(await found('# 0090 Roles in a workspace are one table\n\nRequests under way count.\n')).toEqual([[3, 'prh']]);
+});
