@@ -106,7 +106,8 @@ export const workspaceFields = {
     optional: true,
     action: 'workspace.limits',
     about: 'Tokens a minute of the requests with a tag, by tag; null: no limit. The new list replaces the old one.',
-    option: 'tokens a minute of the requests with a tag, such as team=search:60000; several with commas replace all',
+    option:
+      'tokens a minute for requests with a tag, such as team=search:60000; the list, separated by commas, replaces the old one',
     declared: {
       about: `Tokens a minute of the requests with a tag, by tag, at most ${listBounds.maxTagLimits}. Default: no limit.`,
       example: { 'team=search': 60_000 },

@@ -42,7 +42,7 @@ const unreachable = {
   ),
   'no-route': gateway('has no network route', 'Check the address, and the network between gateway and engine'),
   'fails-health-check': engine('passes no health check', 'Start or repair the engine, or correct spec.healthCheck'),
-  'not-in-envoy': gateway('is not in Envoy yet', 'Look in Envoy’s log for the reason'),
+  'not-in-envoy': gateway('is not in Envoy yet', 'Read the reason in Envoy’s log'),
   'connect-failed': gateway('cannot be connected to', 'Check host, port and TLS in spec.endpoint'),
 };
 
@@ -114,22 +114,22 @@ const refusing = {
     'Start the engine with a chat template, or serve a model that has one',
   ),
   'batch-too-small': engine(
-    'has a physical batch that is smaller than an input',
+    'has a physical batch size below the length of an input',
     'Start llama-server with --batch-size and --ubatch-size of at least the model’s contextLength',
     'has too small a physical batch',
   ),
   'too-many-inputs': gateway(
-    'takes fewer inputs in a call than it gets',
+    'accepts fewer inputs in a call than it gets',
     'Set embedding.maxInputs of the Model, or raise the engine’s limit',
     'takes fewer inputs in a call',
   ),
   misconfigured: engine(
-    'is not configured for what the gateway sends',
+    'is not configured for the requests that it gets',
     'Check spec.engine, the path, and the options that the engine was started with',
     'is not configured for these requests',
   ),
   'refuses-request': gateway(
-    'refuses requests as they are written',
+    'refuses the form of the requests',
     'Check spec.engine, and `weir explain` of a request that failed',
   ),
   'context-length': gateway(

@@ -42,14 +42,14 @@ const unreachable = {
   'certificate-other-name': asEngine('certificate-other-name', 'Put a host of the certificate in SETTING'),
   'certificate-required': asEngine('certificate-required', 'Let it accept clients without a certificate'),
   'no-tls': row(
-    'speaks no TLS where TLS is expected',
+    'does not speak TLS, which is expected',
     'Turn TLS off in SETTING, or name its port with TLS',
     'speaks no TLS',
   ),
   'tls-expected': row('expects TLS', 'Turn TLS on in SETTING'),
   'tls-failed': asEngine('tls-failed', 'Compare its TLS versions and ciphers with those of Node'),
-  'breaks-off': row('closes connections', 'Look in its log, and at proxies on the way'),
-  silent: row('does not answer in time', 'Look at its load and in its log'),
+  'breaks-off': row('closes connections', 'Read its log, and check proxies on the way'),
+  silent: row('does not answer in time', 'Check its load, and read its log'),
 };
 
 /** Causes by which it refuses the gateway. */
@@ -72,11 +72,14 @@ const refusing = {
   'not-an-api': asEngine('not-an-api', 'Correct SETTING: a proxy, a login page or another program answers'),
   'other-issuer': row(
     'has another issuer than its setting names',
-    'Put its own issuer in SETTING, as it writes it',
+    'Put its issuer in SETTING, exactly as it reports it',
     'is another issuer than set',
   ),
-  'statement-refused': row('refuses a statement', 'Check that its version and its tables suit this version of Weir'),
-  'request-refused': row('refuses what the gateway sends', 'Check that SETTING names the right program'),
+  'statement-refused': row(
+    'refuses a statement',
+    'Check that its version and its tables are compatible with this version of Weir',
+  ),
+  'request-refused': row('refuses the gateway’s requests', 'Check that SETTING names the right program'),
   'is-cluster': row('is a cluster', 'Name it as a cluster in SETTING'),
   'no-cluster': row('is not a cluster', 'Name it as one server in SETTING'),
   'no-quota': asEngine('no-quota', 'Top up the account there, or raise its limit'),
@@ -87,24 +90,20 @@ const unable = {
   'read-only': row('accepts no writes', 'Name the primary in SETTING, or make it writable'),
   'cannot-save': row(
     'cannot save to its disk, and accepts no writes',
-    'Look in its log, and at its disk',
+    'Read its log, and check its disk',
     'cannot save to its disk',
   ),
-  'disk-full': row('has a full disk', 'Make room on its disk, or enlarge it'),
-  'too-many-connections': row('has no connection left', 'Raise its limit of connections, or close others'),
-  'out-of-memory': asEngine('out-of-memory', 'Raise its limit of memory, or let no other program fill it'),
+  'disk-full': row('has a full disk', 'Free space on its disk, or enlarge it'),
+  'too-many-connections': row('has no connection left', 'Raise its connection limit, or close other connections'),
+  'out-of-memory': asEngine('out-of-memory', 'Raise its memory limit, or stop programs that fill the memory'),
   loading: row('is starting', 'Wait until it has started'),
   ending: row('is shutting down', 'Start it again'),
   locked: row('is locked by another program', 'End the program that holds the lock'),
   damaged: row('has damaged data', 'Restore a backup'),
   'rate-limited': asEngine('rate-limited', 'Raise the limit there'),
-  'server-error': asEngine('server-error', 'Look in its log'),
+  'server-error': asEngine('server-error', 'Read its log'),
   unreadable: asEngine('unreadable', 'Check that SETTING names the right program'),
-  failed: row(
-    'fails for a reason that has no name here',
-    'Look at the reason, and in its log',
-    'fails for an unknown reason',
-  ),
+  failed: row('fails for an unclassified reason', 'Read the reason, and its log', 'fails for an unknown reason'),
 };
 
 /** Why a program that the gateway depends on fails it: one closed table. */

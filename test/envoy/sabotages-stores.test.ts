@@ -105,7 +105,7 @@ const sabotages: readonly StoreSabotage[] = [
     alter('alter role gateway connection limit 0'),
     alter('alter role gateway connection limit -1'),
   ]),
-  database('no TLS', 'Speaks no TLS where TLS is expected (', [
+  database('no TLS', 'Does not speak TLS, which is expected (', [
     alter('alter system set ssl = off', 'select pg_reload_conf()'),
     alter('alter system set ssl = on', 'select pg_reload_conf()'),
   ]),

@@ -232,7 +232,7 @@ const ofPortal = {
   workspace_needed: [400, api, 'workspace: expected one of your workspaces.', 'workspace'],
   not_found: [404, api, '{reason}'],
   path_not_found: [404, api, 'There is no such path. /api/openapi.json lists those of the API.'],
-  request_not_found: [404, reports, 'No request with the id "{id}" is kept.'],
+  request_not_found: [404, reports, 'There is no request with the id "{id}", or Weir no longer keeps it.'],
   model_not_found: [404, api, 'There is no model {model}.'],
   field_malformed: [400, api, '{field}: {expected}'],
   request_malformed: [400, api, '{reason}'],

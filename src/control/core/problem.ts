@@ -195,8 +195,7 @@ function behind(services: readonly ReportingService[], now: number): readonly Pr
       kind: 'replica-behind',
       since,
       problem: `Serves another catalog than ${most.length} of ${services.length} services.`,
-      action:
-        'Look in its log for the reason; restart it if that does not help: docs/operate/runbooks.md#weircatalogold',
+      action: 'Read the reason in its log; restart it if that does not help: docs/operate/runbooks.md#weircatalogold',
     }),
   );
 }

@@ -174,13 +174,13 @@ function envoyProblems({ isEnvoyAnswering, unansweredMs }: ObservedService): rea
     return when(true, {
       ...{ object: 'envoy', kind: 'envoy-silent' },
       problem: 'Does not answer on its admin socket: it is down, starting or stuck.',
-      action: 'Look in its log, and restart it if it does not come back by itself.',
+      action: 'Read its log, and restart it if it does not come back by itself.',
     });
   }
   return when(unansweredMs > thresholds.unansweredMs, {
     ...{ object: 'envoy', kind: 'replica-behind' },
     problem: `Has not acknowledged the newest endpoints for ${duration(unansweredMs)}: it keeps using the previous ones.`,
-    action: 'Look in its log and at its memory: docs/operate/runbooks.md#weirenvoydoesnotfollow',
+    action: 'Read its log, and check its memory: docs/operate/runbooks.md#weirenvoydoesnotfollow',
   });
 }
 

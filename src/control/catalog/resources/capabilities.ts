@@ -139,7 +139,7 @@ const capabilityFields = z.strictObject({
   }),
   continuationMark: z.enum(continuationMarks).optional().meta({
     description:
-      'How a request marks the answer to continue: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
+      'How a request marks the answer to continue: with continue_final_message, prefix: true or partial: true, or without a mark, with or without repeating the partial answer. Default: the engine’s table.',
     example: 'prefix',
   }),
 });

@@ -115,7 +115,7 @@ const rerank = z.strictObject({
 const pricing = z.strictObject({
   prompt: price.meta({ description: 'USD per prompt token, a decimal in quotes.', example: '0.00000015' }),
   completion: price.optional().meta({
-    description: 'USD per output token, reasoning included. Required for kind Chat. Default: 0, for other kinds.',
+    description: 'USD per output token, including reasoning. Required for kind Chat. Default: 0, for other kinds.',
     example: '0.0000006',
   }),
   inputCacheRead: price
