@@ -20,7 +20,12 @@ function showMembers({ as = owner, members: some = list([memberObject()]), hasOi
   const sent = answerWith({
     [`GET ${members}`]: some,
     'GET /service-accounts': list([]),
-    'GET /sign-in': json({ token: true, key: true, oidc: hasOidc ? { name: 'Accounts', url: '/x' } : null }),
+    'GET /sign-in': json({
+      token: true,
+      key: true,
+      password: !hasOidc,
+      oidc: hasOidc ? { name: 'Accounts', url: '/x' } : null,
+    }),
     ...answers,
   });
   return { reader: show(<MembersPage />, { as }), sent };
@@ -60,11 +65,6 @@ test.each([
 test('a workspace without members says how they come', async () => {
   showMembers({ members: list([]) });
   expect(await screen.findByRole('heading', { name: 'No members yet' })).toBeVisible();
-});
-
-test('invitations without an identity provider are marked as not in force', async () => {
-  showMembers({ hasOidc: false });
-  expect(await screen.findByText(/People sign in with OpenID Connect, which is not set up\./)).toBeVisible();
 });
 
 describe('an invitation', () => {

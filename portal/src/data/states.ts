@@ -2,8 +2,9 @@ import type { BackendObject, ModelObject } from '../../../src/portal/api/catalog
 import type { IdentityObject } from '../../../src/portal/api/identities.ts';
 import type { KeyObject } from '../../../src/portal/api/keys.ts';
 import type { ServiceAccountObject } from '../../../src/portal/api/service-accounts.ts';
+import type { UserObject } from '../../../src/portal/api/users.ts';
 import type { WorkspaceObject } from '../../../src/portal/api/workspaces.ts';
-import { formatUtcDay } from '../format/format.ts';
+import { formatMoment, formatUtcDay } from '../format/format.ts';
 import type { Tone } from '../parts/states.tsx';
 
 // The state of each object in words, as every page shows it.
@@ -45,6 +46,13 @@ export const identityState = ({ status }: IdentityObject): State => identityStat
 
 const accountStates = { active: good('Active'), expired: warn('Expired'), revoked: none('Revoked') } as const;
 export const accountState = ({ status }: ServiceAccountObject): State => accountStates[status];
+
+/** A user with a password may have a link to another one. */
+export function userState({ has_password: hasJoined, invited_until: until }: UserObject, now = Date.now()): State {
+  const link = until !== null && Date.parse(until) > now ? formatMoment(until) : undefined;
+  if (hasJoined) return good(link === undefined ? 'Joined' : `Joined, new link until ${link}`);
+  return link === undefined ? warn('Invitation expired') : none(`Invited until ${link}`);
+}
 
 /** The first condition that is not as it should be decides. */
 export function backendState({ conditions, cause }: BackendObject): State {

@@ -1,14 +1,17 @@
-import { useMutation } from '@tanstack/react-query';
-import type { FormEvent } from 'react';
-import type { MemberChangeObject, MemberObject, NewMemberObject } from '../../../src/portal/api/members.ts';
-import { Dialog } from '../parts/dialog.tsx';
-import { Select, TextField, textOf, valueOf } from '../parts/fields.tsx';
-import { fieldErrors, FormEnd } from '../parts/form-end.tsx';
+import type { MemberChangeObject, MemberObject } from '../../../src/portal/api/members.ts';
+import { type Option, Select, TextField, textOf, valueOf } from '../parts/fields.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 
 type Role = MemberObject['role'];
 
+export interface RoleWords<Name extends string> {
+  readonly role: Name;
+  readonly word: string;
+  readonly text: string;
+}
+
 /** The roles in words, strongest first. */
-export const roleWords: readonly { readonly role: Role; readonly word: string; readonly text: string }[] = [
+export const roleWords: readonly RoleWords<Role>[] = [
   { role: 'owner', word: 'Owner', text: 'Manages members and all keys of the workspace.' },
   { role: 'member', word: 'Member', text: 'Makes keys, changes and revokes its own, tries models, sees usage.' },
   { role: 'viewer', word: 'Viewer', text: 'Sees keys, usage, requests and the balance. Changes nothing.' },
@@ -16,75 +19,58 @@ export const roleWords: readonly { readonly role: Role; readonly word: string; r
 
 export const wordOf = (role: Role): string => roleWords.find((one) => one.role === role)?.word ?? role;
 
-const roleOf = (form: FormData): Role => {
-  const given = valueOf(form, 'role');
-  return roleWords.find(({ role }) => role === given)?.role ?? 'viewer';
-};
+const roleOptions = (roles: readonly RoleWords<string>[]): readonly Option[] =>
+  roles.map(({ role, word, text }) => ({ value: role, label: `${word}: ${text}` }));
 
-interface FormProps<Given> {
+const roleIn = <Other extends string>(form: FormData, roles: readonly RoleWords<Role | Other>[]): Role | Other =>
+  roles.find(({ role }) => role === valueOf(form, 'role'))?.role ?? 'viewer';
+
+interface InviteProps<Other extends string> {
+  readonly title: string;
+  readonly action: string;
+  readonly hint: string;
+  readonly roles: readonly RoleWords<Role | Other>[];
   readonly onClose: () => void;
-  readonly onSubmit: (given: Given) => Promise<void>;
+  readonly onSubmit: (given: { readonly address: string; readonly role: Role | Other }) => Promise<void>;
 }
 
 /** Gives an address a role. */
-export function InviteMember({
-  workspace,
-  onClose,
-  onSubmit,
-}: FormProps<NewMemberObject> & { readonly workspace: string }) {
-  const invite = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    invite.mutate({ address: textOf(form, 'address'), role: roleOf(form) });
-  };
+export function Invite<Other extends string = never>({ hint, roles, ...rest }: InviteProps<Other>) {
   return (
-    <Dialog title={`Invite to ${workspace}`} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        <TextField
-          label="E-mail address"
-          name="address"
-          type="email"
-          required
-          autoFocus
-          error={fieldErrors(invite)('address')}
-          hint="The role holds from the first sign-in with this address on. Weir sends no mail: send the address of this portal yourself."
-        />
-        <RoleSelect value="member" />
-        <FormEnd action="Invite" state={invite} fields={['address']} onClose={onClose} />
-      </form>
-    </Dialog>
+    <FormDialog
+      first={{ address: '', role: 'member' }}
+      read={(form) => ({ address: textOf(form, 'address'), role: roleIn(form, roles) })}
+      {...rest}
+    >
+      {(fieldOf) => (
+        <>
+          <TextField label="E-mail address" type="email" required autoFocus hint={hint} {...fieldOf('address')} />
+          <Select label="Role" options={roleOptions(roles)} {...fieldOf('role')} />
+        </>
+      )}
+    </FormDialog>
   );
+}
+
+interface ChangeRoleProps {
+  readonly of: MemberObject;
+  readonly onClose: () => void;
+  readonly onSubmit: (given: MemberChangeObject) => Promise<void>;
 }
 
 /** Gives a member another role. */
-export function ChangeRole({ of, onClose, onSubmit }: FormProps<MemberChangeObject> & { readonly of: MemberObject }) {
-  const change = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const role = roleOf(new FormData(event.currentTarget));
-    // An unchanged role is not sent: it may be out of date.
-    if (role === of.role) onClose();
-    else change.mutate({ role });
-  };
+export function ChangeRole({ of, onClose, onSubmit }: ChangeRoleProps) {
   return (
-    <Dialog title={`Role of ${of.address ?? of.name ?? of.id}`} isOpen onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        <RoleSelect value={of.role} autoFocus />
-        <FormEnd action="Save" state={change} fields={[]} onClose={onClose} />
-      </form>
-    </Dialog>
-  );
-}
-
-function RoleSelect({ value, autoFocus = false }: { readonly value: Role; readonly autoFocus?: boolean }) {
-  return (
-    <Select
-      label="Role"
-      name="role"
-      defaultValue={value}
-      autoFocus={autoFocus}
-      options={roleWords.map(({ role, word, text }) => ({ value: role, label: `${word}: ${text}` }))}
-    />
+    <FormDialog
+      title={`Role of ${of.address ?? of.name ?? of.id}`}
+      action="Save"
+      first={{ role: of.role }}
+      read={(form): MemberChangeObject => ({ role: roleIn(form, roleWords) })}
+      onClose={onClose}
+      // An unchanged role is not sent: it may be out of date.
+      onSubmit={async (given) => given.role === of.role || onSubmit(given)}
+    >
+      {(fieldOf) => <Select label="Role" options={roleOptions(roleWords)} autoFocus {...fieldOf('role')} />}
+    </FormDialog>
   );
 }

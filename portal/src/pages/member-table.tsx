@@ -34,50 +34,37 @@ export const MemberTable = memo(function MemberTable({ members, onChoose }: Memb
       title: 'Role',
       cell: ({ role }) => <Badge tone={role === 'owner' ? 'good' : 'none'}>{wordOf(role)}</Badge>,
     },
-    { title: 'Came by', cell: (member) => <CameBy of={member} /> },
+    {
+      title: 'Came by',
+      cell: ({ source, invited_by: by, since }) => (
+        <span className="cell-name">
+          {source === 'group' ? 'Group of the identity provider' : `Invited by ${by?.name ?? 'an admin'}`}
+          <span className="small muted">
+            <Ago at={since} />
+          </span>
+        </span>
+      ),
+    },
     {
       title: 'Last sign-in',
       cell: ({ last_sign_in_at: at }) =>
         at === null ? <span className="muted nowrap">Not signed in yet</span> : <Ago at={at} />,
     },
-    ...(onChoose === undefined
-      ? []
-      : [
-          {
-            ...({ title: 'Actions', bare: true, stays: true } as const),
-            cell: (member: MemberObject) => <Actions of={member} onChoose={onChoose} />,
-          },
-        ]),
+    {
+      ...{ title: 'Actions', bare: true, stays: true },
+      // Groups are changed at the identity provider.
+      cell: (of) =>
+        of.source !== 'group' && (
+          <RowActions
+            of={nameOf(of)}
+            actions={[
+              { word: 'Change role', onChoose: () => onChoose?.('role', of) },
+              { word: 'Remove', onChoose: () => onChoose?.('remove', of) },
+            ]}
+          />
+        ),
+    },
   ];
-  return <Table label="Members" columns={columns} rows={members} rowKey={({ id }) => id} />;
+  const shown = columns.filter(({ title }) => title !== 'Actions' || onChoose !== undefined);
+  return <Table label="Members" columns={shown} rows={members} rowKey={({ id }) => id} />;
 });
-
-function CameBy({ of }: { readonly of: MemberObject }) {
-  return (
-    <span className="cell-name">
-      {of.source === 'group' ? 'Group of the identity provider' : `Invited by ${of.invited_by?.name ?? 'an admin'}`}
-      <span className="small muted">
-        <Ago at={of.since} />
-      </span>
-    </span>
-  );
-}
-
-interface ActionsProps {
-  readonly of: MemberObject;
-  readonly onChoose: NonNullable<MemberTableProps['onChoose']>;
-}
-
-/** The actions on a member. Groups are changed at the identity provider, so their members have none. */
-function Actions({ of, onChoose }: ActionsProps) {
-  if (of.source === 'group') return null;
-  return (
-    <RowActions
-      of={nameOf(of)}
-      actions={[
-        { word: 'Change role', onChoose: () => onChoose('role', of) },
-        { word: 'Remove', onChoose: () => onChoose('remove', of) },
-      ]}
-    />
-  );
-}

@@ -1,34 +1,32 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 import type { MemberChangeObject, MemberObject, NewMemberObject } from '../../../src/portal/api/members.ts';
 import { call, type Page as ApiPage } from '../data/api.ts';
-import { useMay } from '../data/rights.ts';
-import { sessionKey, useSignInWays } from '../data/session.ts';
+import { useRead } from '../data/calls.ts';
+import { maySomewhere, useMay } from '../data/rights.ts';
+import { sessionKey, useSession, useSignInWays } from '../data/session.ts';
 import { useChosenWorkspace, useWorkspaceChoices, type WorkspaceChoice } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Card, Facts, Page } from '../parts/page.tsx';
 import { Empty, Loaded, Notice } from '../parts/states.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
-import { ChangeRole, InviteMember, roleWords } from './member-forms.tsx';
+import { ChangeRole, Invite, roleWords } from './member-forms.tsx';
+import { LocalUsers } from './local-users.tsx';
 import { ServiceAccounts } from './service-accounts.tsx';
 import { type MemberAction, MemberTable, nameOf } from './member-table.tsx';
 
-type Open =
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'invite' }
-  | { readonly kind: MemberAction; readonly of: MemberObject };
-
-const nothing: Open = { kind: 'nothing' };
+type Open = { readonly kind: 'invite' } | { readonly kind: MemberAction; readonly of: MemberObject };
 
 /** The people of a workspace: invite them, change their roles, remove them. */
 export function MembersPage() {
   const choices = useWorkspaceChoices();
   const workspace = useChosenWorkspace();
+  const session = useSession();
   const may = useMay();
-  const [isInviting, setInviting] = useState(false);
+  const [open, setOpen] = useState<Open>();
   const invite = (
-    <Button kind="primary" icon="plus" onPress={() => setInviting(true)}>
+    <Button kind="primary" icon="plus" onPress={() => setOpen({ kind: 'invite' })}>
       Invite
     </Button>
   );
@@ -47,14 +45,9 @@ export function MembersPage() {
         </Empty>
       )}
       {workspace !== undefined && (
-        <Members
-          key={workspace.id}
-          of={workspace}
-          mayChange={may('members:change')}
-          isInviting={isInviting}
-          onInvited={() => setInviting(false)}
-        />
+        <Members of={workspace} mayChange={may('members:change')} open={open} onOpen={setOpen} />
       )}
+      {maySomewhere(session, 'users:change') && <LocalUsers workspace={workspace} />}
       {workspace !== undefined && <ServiceAccounts key={`accounts ${workspace.id}`} of={workspace} />}
       <Card title="Roles">
         <Facts facts={roleWords.map(({ word, text }) => ({ name: word, value: text }))} />
@@ -66,18 +59,17 @@ export function MembersPage() {
 interface MembersProps {
   readonly of: WorkspaceChoice;
   readonly mayChange: boolean;
-  readonly isInviting: boolean;
-  readonly onInvited: () => void;
+  readonly open: Open | undefined;
+  readonly onOpen: (open: Open | undefined) => void;
 }
 
-function Members({ of, mayChange, isInviting, onInvited }: MembersProps) {
+function Members({ of, mayChange, open, onOpen }: MembersProps) {
   const client = useQueryClient();
   const ways = useSignInWays();
-  const [chosen, setChosen] = useState<Open>(nothing);
   const path = `/workspaces/${of.id}/members`;
-  const members = useQuery({ queryKey: ['members', of.id], queryFn: () => call<ApiPage<MemberObject>>(path) });
-  const choose = useCallback((kind: MemberAction, member: MemberObject) => setChosen({ kind, of: member }), []);
-  const close = (): void => setChosen(nothing);
+  const members = useRead<ApiPage<MemberObject>>(['members', of.id], path);
+  const choose = useCallback((kind: MemberAction, member: MemberObject) => onOpen({ kind, of: member }), [onOpen]);
+  const close = (): void => onOpen(undefined);
   const send = async (to: string, method: 'POST' | 'PATCH' | 'DELETE', body?: object): Promise<void> => {
     await call(to, { method, body });
     // People may change their own role.
@@ -89,8 +81,8 @@ function Members({ of, mayChange, isInviting, onInvited }: MembersProps) {
   return (
     <>
       {ways.data?.oidc === null && (
-        <Notice tone="warn">
-          <p>People sign in with OpenID Connect, which is not set up. Invitations hold as soon as it is.</p>
+        <Notice tone="none">
+          <p>A role takes effect once an admin has invited its address as a local user.</p>
         </Notice>
       )}
       <Loaded query={members}>
@@ -104,31 +96,34 @@ function Members({ of, mayChange, isInviting, onInvited }: MembersProps) {
           )
         }
       </Loaded>
-      {isInviting && (
-        <InviteMember
-          workspace={of.name}
-          onClose={onInvited}
+      {open?.kind === 'invite' && (
+        <Invite
+          title={`Invite to ${of.name}`}
+          action="Invite"
+          hint="The role holds from the first sign-in with this address on. Weir sends no mail: send the address of this portal yourself."
+          roles={roleWords}
+          onClose={close}
           onSubmit={(given: NewMemberObject) => send(path, 'POST', given)}
         />
       )}
-      {chosen.kind === 'role' && (
+      {open?.kind === 'role' && (
         <ChangeRole
-          of={chosen.of}
+          of={open.of}
           onClose={close}
-          onSubmit={(given: MemberChangeObject) => send(`${path}/${chosen.of.id}`, 'PATCH', given)}
+          onSubmit={(given: MemberChangeObject) => send(`${path}/${open.of.id}`, 'PATCH', given)}
         />
       )}
-      {chosen.kind === 'remove' && (
+      {open?.kind === 'remove' && (
         <Confirm
           title="Remove this member?"
           action="Remove"
           danger
           isOpen
           onClose={close}
-          onConfirm={() => send(`${path}/${chosen.of.id}`, 'DELETE')}
+          onConfirm={() => send(`${path}/${open.of.id}`, 'DELETE')}
         >
           <p>
-            <strong>{nameOf(chosen.of)}</strong> loses the role in {of.name} at once. Keys that this person created
+            <strong>{nameOf(open.of)}</strong> loses the role in {of.name} at once. Keys that this person created
             continue to work.
           </p>
         </Confirm>

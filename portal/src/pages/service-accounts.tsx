@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import type { ServiceAccountObject } from '../../../src/portal/api/service-accounts.ts';
-import { call, type Page, withQuery } from '../data/api.ts';
+import { type Page, withQuery } from '../data/api.ts';
+import { useRead } from '../data/calls.ts';
 import type { WorkspaceChoice } from '../data/workspaces.ts';
 import { accountState } from '../data/states.ts';
 import { StateBadge } from '../parts/badge.tsx';
@@ -36,10 +36,8 @@ const columns: readonly Column<ServiceAccountObject>[] = [
 
 /** The scripts that can call the admin API about a workspace. The command line makes and revokes them. */
 export function ServiceAccounts({ of }: { readonly of: WorkspaceChoice }) {
-  const accounts = useQuery({
-    queryKey: ['service-accounts', of.id],
-    queryFn: () => call<Page<ServiceAccountObject>>(withQuery('/service-accounts', { workspace: of.id })),
-  });
+  const path = withQuery('/service-accounts', { workspace: of.id });
+  const accounts = useRead<Page<ServiceAccountObject>>(['service-accounts', of.id], path);
   return (
     <Card title="Service accounts">
       <Loaded query={accounts} lines={2}>

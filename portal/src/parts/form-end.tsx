@@ -9,7 +9,7 @@ export interface FormState {
 }
 
 /** The message for a field of a form, where the answer names the field or a part of it. */
-export function fieldErrors({ error }: FormState): (field: string) => string | undefined {
+function fieldErrors({ error }: FormState): (field: string) => string | undefined {
   return (field) => (error instanceof ApiError && error.field?.startsWith(field) === true ? error.message : undefined);
 }
 

@@ -10,6 +10,7 @@ const shown = shownShape(localUserFields);
 export const user = z
   .object({ ...shown, has_password: z.boolean().meta({ description: 'Whether an invitation was accepted.' }) })
   .meta({ id: 'User', description: 'A person who signs in with a password.' });
+export type UserObject = z.infer<typeof user>;
 
 export const userPage = pageOf(user, { id: 'UserPage', of: 'local users, by address. A list has them all' });
 
@@ -28,6 +29,7 @@ export const newUser = z
     }),
   })
   .meta({ id: 'NewUser', description: 'An invitation. For a known address: a new link, and the new role.' });
+export type NewUserObject = z.input<typeof newUser>;
 
 /** The answer to `POST /users`. No other answer contains an invitation token. */
 export const invitedUser = user
@@ -35,6 +37,7 @@ export const invitedUser = user
     token: z.string().meta({ description: 'Token of the link, shown only once. The link is `/#invitation=TOKEN`.' }),
   })
   .meta({ id: 'InvitedUser', description: 'A local user, with the invitation token.' });
+export type InvitedUserObject = z.infer<typeof invitedUser>;
 
 const password = z
   .string()
