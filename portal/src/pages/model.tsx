@@ -40,7 +40,13 @@ export function ModelSheet({ id, onClose }: { readonly id: string; readonly onCl
             <Link href={withQuery('/usage', { model: id, range: '30d' })}>Usage</Link>
             <Link href={withQuery('/requests', { model: id })}>Requests</Link>
           </p>
-          <Loaded query={models}>{() => <Now model={model} />}</Loaded>
+          <Loaded query={models}>
+            {() => (
+              <Card title="Now" aside={model && <ModelState of={model} />}>
+                {model === undefined ? <p>The catalog no longer has this model.</p> : <ModelFacts of={model} />}
+              </Card>
+            )}
+          </Loaded>
           <Loaded query={history}>
             {(shown) => (
               <>
@@ -60,21 +66,6 @@ export function ModelSheet({ id, onClose }: { readonly id: string; readonly onCl
         </div>
       )}
     </Sheet>
-  );
-}
-
-function Now({ model }: { readonly model: ModelObject | undefined }) {
-  if (model === undefined) {
-    return (
-      <Card title="Now">
-        <p>The catalog no longer has this model.</p>
-      </Card>
-    );
-  }
-  return (
-    <Card title="Now" aside={<ModelState of={model} />}>
-      <ModelFacts of={model} />
-    </Card>
   );
 }
 
