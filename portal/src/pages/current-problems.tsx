@@ -99,10 +99,7 @@ export function Severity({ of }: { readonly of: Problem['severity'] }) {
 /** What has the problem, as a link to the page that shows it, with the models that it takes along. */
 export function ProblemObject({ of: { object, model, models = [] } }: { readonly of: Problem }) {
   const [kind, name = ''] = object.split('/', 2);
-  const own = {
-    Backend: withQuery('/backends', { backend: name }),
-    Model: model === null ? '/models' : modelPath(model),
-  };
+  const own = { Backend: withQuery('/backends', { backend: name }), Model: modelPath(model ?? '') };
   const href = kind === 'Backend' || kind === 'Model' ? own[kind] : undefined;
   const [first, ...others] = models;
   return (

@@ -3,8 +3,8 @@ import { useCallback, useState } from 'react';
 import type { MemberChangeObject, MemberObject, NewMemberObject } from '../../../src/portal/api/members.ts';
 import { call, type Page as ApiPage } from '../data/api.ts';
 import { useRead } from '../data/calls.ts';
-import { maySomewhere, useMay } from '../data/rights.ts';
-import { sessionKey, useSession, useSignInWays } from '../data/session.ts';
+import { useMay } from '../data/rights.ts';
+import { sessionKey, useSignInWays } from '../data/session.ts';
 import { useChosenWorkspace, useWorkspaceChoices, type WorkspaceChoice } from '../data/workspaces.ts';
 import { Button } from '../parts/button.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -22,7 +22,6 @@ type Open = { readonly kind: 'invite' } | { readonly kind: MemberAction; readonl
 export function MembersPage() {
   const choices = useWorkspaceChoices();
   const workspace = useChosenWorkspace();
-  const session = useSession();
   const may = useMay();
   const [open, setOpen] = useState<Open>();
   const invite = (
@@ -39,15 +38,11 @@ export function MembersPage() {
       <div className="filters">
         <WorkspaceSelect />
       </div>
-      {choices?.length === 0 && (
-        <Empty title="No workspace yet">
-          <p>Members belong to a workspace.</p>
-        </Empty>
-      )}
+      {choices?.length === 0 && <Empty title="No workspace yet">Members belong to a workspace.</Empty>}
       {workspace !== undefined && (
         <Members of={workspace} mayChange={may('members:change')} open={open} onOpen={setOpen} />
       )}
-      {maySomewhere(session, 'users:change') && <LocalUsers workspace={workspace} />}
+      {may('users:change') && <LocalUsers workspace={workspace} />}
       {workspace !== undefined && <ServiceAccounts key={`accounts ${workspace.id}`} of={workspace} />}
       <Card title="Roles">
         <Facts facts={roleWords.map(({ word, text }) => ({ name: word, value: text }))} />
@@ -81,15 +76,13 @@ function Members({ of, mayChange, open, onOpen }: MembersProps) {
   return (
     <>
       {ways.data?.oidc === null && (
-        <Notice tone="none">
-          <p>A role takes effect once an admin has invited its address as a local user.</p>
-        </Notice>
+        <Notice tone="none">A role takes effect once an admin has invited its address as a local user.</Notice>
       )}
       <Loaded query={members}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="No members yet">
-              <p>Invite someone by e-mail address, or name a group of your identity provider like this workspace.</p>
+              Invite someone by e-mail address, or name a group of your identity provider like this workspace.
             </Empty>
           ) : (
             <MemberTable members={data} onChoose={mayChange ? choose : undefined} />

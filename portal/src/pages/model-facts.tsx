@@ -23,11 +23,7 @@ export function ModelFacts({ of: model }: { readonly of: ModelObject }) {
   const { reason, aliases, dimensions, availability } = model;
   return (
     <div className="stack">
-      {reason !== null && (
-        <Notice tone={modelState(model).tone}>
-          <p>{reason}</p>
-        </Notice>
-      )}
+      {reason !== null && <Notice tone={modelState(model).tone}>{reason}</Notice>}
       <Facts
         facts={[
           ...(aliases.length === 0 ? [] : [{ name: 'Also called', value: aliases.join(', ') }]),

@@ -87,6 +87,7 @@ export function RouteTable({ id, routes, traffic = null }: RouteTableProps) {
       columns={columnsOf(routes, traffic)}
       rows={routes}
       rowKey={({ route, service }) => `${route} ${service}`}
+      empty={<p>No route: nothing serves this model.</p>}
     />
   );
 }

@@ -85,9 +85,7 @@ function Prices({ of }: { readonly of: readonly PricesSinceObject[] }) {
           ? 'None is recorded yet: the portal looks once a minute.'
           : 'Each from the moment at which the portal first saw it.'}
       </p>
-      {of.length > 0 && (
-        <Table label="Prices over time" columns={priceColumns} rows={of} rowKey={({ since }) => since} />
-      )}
+      <Table label="Prices over time" columns={priceColumns} rows={of} rowKey={({ since }) => since} empty={null} />
     </Card>
   );
 }
@@ -101,23 +99,18 @@ interface RoutesProps {
 function Routes({ model: { id, routes }, traffic }: RoutesProps) {
   const backends = useBackends({ isLive: false });
   const used = new Set((routes ?? []).map(({ backend }) => backend));
-  if (routes === null || routes.length === 0) {
-    return (
-      <Card title="Routes">
-        <p>No route: nothing serves this model.</p>
-      </Card>
-    );
-  }
   return (
     <>
       <Card title="Routes">
-        <RouteTable id={id} routes={routes} traffic={traffic} />
+        <RouteTable id={id} routes={routes ?? []} traffic={traffic} />
       </Card>
-      <Card title="Endpoints">
-        <Loaded query={backends} lines={3}>
-          {({ data }) => <EndpointTable id={id} backends={data.filter(({ name }) => used.has(name))} />}
-        </Loaded>
-      </Card>
+      {used.size > 0 && (
+        <Card title="Endpoints">
+          <Loaded query={backends} lines={3}>
+            {({ data }) => <EndpointTable id={id} backends={data.filter(({ name }) => used.has(name))} />}
+          </Loaded>
+        </Card>
+      )}
     </>
   );
 }

@@ -19,7 +19,7 @@ import {
   orUnknown,
 } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
-import { type Option, Select, TextField } from '../parts/fields.tsx';
+import { optionsOf, Select, TextField } from '../parts/fields.tsx';
 import { onDemand } from '../parts/on-demand.tsx';
 import { Page } from '../parts/page.tsx';
 import { Sparkline } from '../parts/sparkline.tsx';
@@ -89,10 +89,7 @@ export function ModelsPage() {
   );
 }
 
-const states: readonly Option[] = ['Available', 'Degraded', 'Unavailable', 'Unknown'].map((word) => ({
-  value: word,
-  label: word,
-}));
+const states = optionsOf(['Available', 'Degraded', 'Unavailable', 'Unknown']);
 
 /** Models that the page shows at first, and more of at a time. */
 const shownAtOnce = 50;
@@ -128,19 +125,7 @@ function Catalog({ models }: { readonly models: readonly ModelObject[] }) {
         title: '24 hours',
         cell: ({ id }) => <Sparkline counts={requests?.get(id) ?? quiet} />,
       },
-      ...(mayTry
-        ? [
-            {
-              ...({ title: 'Try', bare: true } as const),
-              cell: ({ id, kind }: ModelObject) =>
-                kind === 'chat' && (
-                  <Link href={withQuery('/playground', { model: id })} aria-label={`Try ${id}`}>
-                    Try
-                  </Link>
-                ),
-            },
-          ]
-        : []),
+      ...(mayTry ? [tryColumn] : []),
     ],
     [filters, requests, mayTry],
   );
@@ -197,6 +182,16 @@ const figures: readonly Column<ModelObject>[] = [
     sortBy: ({ tokens_per_second_p50: speed }) => speed ?? -1,
   },
 ];
+
+const tryColumn: Column<ModelObject> = {
+  ...{ title: 'Try', bare: true },
+  cell: ({ id, kind }) =>
+    kind === 'chat' && (
+      <Link href={withQuery('/playground', { model: id })} aria-label={`Try ${id}`}>
+        Try
+      </Link>
+    ),
+};
 
 const quiet = [0, 0];
 
