@@ -119,6 +119,35 @@ describe('a day of FOCUS', () => {
     expect(await cells('SkuMeter')).toEqual([['Requests']]);
   });
 
+  it.each<[string, readonly number[], number | undefined]>([
+    ['once, before the day', [-day], 0],
+    ['once, in the day', [9], 0],
+    ['once, after the day', [2 * day], 0],
+    ['before the day, and again before it', [-2 * day, -day], 1],
+    ['before the day, and again at its first moment', [-day, 0], 1],
+    ['before the day, and again in it', [-day, 9], undefined],
+    ['in the day, and again in it', [9, 10], undefined],
+    ['before the day, and again at its end', [-day, day], 0],
+  ])('with searches of a model whose prices were recorded %s, meters or one row', async (_, moments, inForce) => {
+    const { queries, use, cells } = await begin();
+    const [priced, prompts] = ['priced/model', ['0.0000001', '0.0000002']];
+    for (const [index, at] of moments.entries()) {
+      const recorded = new Map([[priced, { ...shownPrices, prompt: prompts[index] ?? '' }]]);
+      await recordModelPrices(queries, recorded, { ...sampleAuthor, now: sampleNow + at });
+    }
+    const prompt = prompts[inForce ?? 0] ?? '';
+    const cost = 10n * (parseUsd(prompt) ?? 0n) + prices.webSearch;
+    await use({ promptTokens: 10, completionTokens: 0, webSearches: 1 }, { modelId: priced, cost });
+    expect(await cells('SkuMeter', 'ListUnitPrice')).toEqual(
+      inForce === undefined
+        ? [['Requests', '1']]
+        : [
+            ['Prompt tokens', prompt],
+            ['Web searches', '0.005'],
+          ],
+    );
+  });
+
   it('has the tags of requests: those that all have, and rows by the first that differs', async () => {
     const { use, rowsOf, cells } = await begin();
     const tokens = { promptTokens: 10, completionTokens: 0 };
