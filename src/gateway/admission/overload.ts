@@ -177,8 +177,7 @@ const isShed = (value: number, range: SheddingRange, random: () => number): bool
 const isDrawn = (share: number, random: () => number): boolean => share > 0 && random() < share;
 
 function shareShed(value: number, { from, to }: SheddingRange): number {
-  if (value <= from) return 0;
-  return value >= to ? 1 : (value - from) / (to - from);
+  return Math.min(1, Math.max(0, (value - from) / (to - from)));
 }
 
 /** Share of new requests that are refused now, whatever their own wait. */
