@@ -135,18 +135,6 @@ it('is deleted once it has expired, when another begins', async () => {
   expect(await kept()).toEqual(['h2', 'h3']);
 });
 
-it('of an earlier version has no roles: its members are owners, who can change every key as before', async () => {
-  const { queries } = await sampleDatabase();
-  await createSession(queries, sessionOf({ role: 'member' }));
-  await queries.updateTable('sessions').set({ workspaces: 'ws_1,ws_2' }).execute();
-  expect((await findSessions(queries, ['h1'], sampleNow))[0]?.roles).toEqual(
-    new Map([
-      ['ws_1', 'owner'],
-      ['ws_2', 'owner'],
-    ]),
-  );
-});
-
 it.each([
   ['of a key', 'key_id'],
   ['of a person', 'credential'],

@@ -215,14 +215,12 @@ function rolesText(roles: Session['groupRoles']): string {
   return [...roles].map(([workspace, role]) => `${workspace}:${role}`).join(',');
 }
 
-/** Sessions of earlier versions have no roles: their members could change every key, as owners can. */
 function rolesOf({ role, workspaces }: Pick<Selectable<Schema['sessions']>, 'role' | 'workspaces'>): Session['roles'] {
   const parts = workspaces === '' ? [] : workspaces.split(',');
   return new Map(
     parts.map((part): [string, RoleInWorkspace] => {
       const [id = '', written] = part.split(':');
-      if (role === 'key') return [id, 'key'];
-      return [id, written === undefined ? 'owner' : (workspaceRoles.find((known) => known === written) ?? 'viewer')];
+      return [id, role === 'key' ? 'key' : (workspaceRoles.find((known) => known === written) ?? 'viewer')];
     }),
   );
 }
