@@ -13,19 +13,7 @@ import {
 } from './usage-rollup.ts';
 
 /** How fast a model was on a UTC day, for all workspaces. Days without a request are left out. */
-export interface ModelDay {
-  /** `2026-07-01` */
-  readonly day: string;
-  readonly requests: number;
-  /** Undefined: no token came. */
-  readonly firstTokenP50Ms: number | undefined;
-  readonly firstTokenP95Ms: number | undefined;
-  /**
-   * Output tokens of completed answers by the time from the first token to the end. An answer that was not streamed
-   * counts from its beginning. An estimate, because the times are known only as histograms.
-   */
-  readonly tokensPerSecond: number | undefined;
-}
+export type ModelDay = ReturnType<typeof dayOf>;
 
 /** Requests that a route delivered. */
 export interface RouteTraffic {
@@ -67,7 +55,7 @@ async function daysOf(
   return [...Map.groupBy(rows, ({ period }) => Number(period))].map(([period, ofDay]) => dayOf(period, ofDay));
 }
 
-function dayOf(period: number, rows: readonly SummedDay[]): ModelDay {
+function dayOf(period: number, rows: readonly SummedDay[]) {
   const sum = (column: string, of = rows): number => of.reduce((total, row) => total + Number(row[column] ?? 0), 0);
   const counts = (histogram: StoredHistogram, of = rows): readonly number[] =>
     histogramColumns(histogram).map((column) => sum(column, of));
@@ -77,10 +65,16 @@ function dayOf(period: number, rows: readonly SummedDay[]): ModelDay {
     estimatedSum('duration', counts('duration', completed)) -
     estimatedSum('first_token', counts('first_token', completed));
   return {
+    /** `2026-07-01` */
     day: new Date(period * periodMs.usage_days).toISOString().slice(0, 10),
     requests: sum('requests'),
+    /** Undefined: no token came. */
     firstTokenP50Ms: quantileOf('first_token', firstTokens, 0.5),
     firstTokenP95Ms: quantileOf('first_token', firstTokens, 0.95),
+    /**
+     * Output tokens of completed answers by the time from the first token to the end. An answer that was not streamed
+     * counts from its beginning. An estimate, because the times are known only as histograms.
+     */
     tokensPerSecond: ms > 0 ? (sum('completion_tokens', completed) / ms) * 1_000 : undefined,
   };
 }

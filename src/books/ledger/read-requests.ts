@@ -16,15 +16,12 @@ import {
 import { kindCodes, surfaceCodes } from './usage-rollup.ts';
 
 /** Moments in milliseconds since the Unix epoch. `from` belongs to the range, `to` does not. */
-export interface Range {
-  readonly from: number;
-  readonly to: number;
-}
+export type Range = ReturnType<typeof rangeOf>;
 
 /** The largest moment that an id can contain. */
 const endOfTime = 2 ** 48 - 1;
 
-export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter): Range {
+export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter) {
   return { from: Math.max(0, since), to: Math.min(until, endOfTime) };
 }
 

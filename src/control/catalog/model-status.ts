@@ -105,21 +105,9 @@ function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[]
   return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
 }
 
-interface ReadyRoutes {
-  /** Ready in every replica. */
-  readonly ready: readonly Route[];
-  /** Why each other route is not ready, with the field that names its backend. */
-  readonly others: readonly string[];
-  /** Replicas without a ready route, except those in `onTrial`. */
-  readonly without: readonly ObservedCatalog[];
-  /**
-   * Replicas that list the model again after requests have failed on every route: only a request can show whether a
-   * route works.
-   */
-  readonly onTrial: readonly ObservedCatalog[];
-}
+type ReadyRoutes = ReturnType<typeof readyRoutes>;
 
-function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
+function readyRoutes({ model, backends, replicas }: ModelFacts) {
   const checked = (model?.routes ?? []).map((route) => ({
     route,
     faults: replicas.map((replica) => routeFault(route, replica)),
@@ -130,13 +118,20 @@ function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
     return isListed && checked.some(({ faults }) => faults[replicas.indexOf(replica)]?.isOut);
   });
   return {
+    /** Ready in every replica. */
     ready: checked.filter(({ faults }) => faults.every((fault) => fault === undefined)).map(({ route }) => route),
+    /** Why each other route is not ready, with the field that names its backend. */
     others: checked.flatMap(({ route, faults }) => {
       const fault = faults.find((found) => found !== undefined);
       const index = backends.indexOf(route.backend.name);
       return fault === undefined ? [] : [`spec.routes[${index}].backend: "${route.backend.name}": ${fault.text}`];
     }),
+    /** Replicas without a ready route, except those in `onTrial`. */
     without: without.filter((replica) => !onTrial.includes(replica)),
+    /**
+     * Replicas that list the model again after requests have failed on every route: only a request can show whether a
+     * route works.
+     */
     onTrial,
   };
 }

@@ -20,17 +20,13 @@ interface ComparedEngine {
 }
 
 /** The vectors of engines beside those of the first one. */
-export interface EngineComparison {
-  readonly good: boolean;
-  readonly minSimilarity: number;
-  readonly engines: readonly ComparedEngine[];
-}
+export type EngineComparison = Awaited<ReturnType<typeof compareEngines>>;
 
 /** Embeds the probe texts on each engine, one after the other, and compares the vectors with those of the first engine. */
 export async function compareEngines(
   addresses: readonly EngineAddress[],
   { minSimilarity, progress }: { readonly minSimilarity: number; readonly progress: (what: string) => void },
-): Promise<EngineComparison> {
+) {
   const probed: ProbedVectors[] = [];
   for (const address of addresses) {
     progress(`vectors of ${address.base}`);

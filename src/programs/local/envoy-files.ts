@@ -1,12 +1,12 @@
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
-import { type ServedApi, servedSurfaces } from '../../core/api-paths.ts';
+import { servedSurfaces } from '../../core/api-paths.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { TraceSampling } from '../../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../../control/envoy/config/bootstrap.ts';
 import { renderClusters } from '../../control/envoy/config/clusters.ts';
-import { type ConnectionLimits, connectionsModule } from '../../control/envoy/config/connection-limits.ts';
+import { connectionsModule } from '../../control/envoy/config/connection-limits.ts';
 import { type EdgeCertificateFiles, renderEdgeCertificate } from '../../control/envoy/config/edge-listener.ts';
 import { runFolder } from '../../control/envoy/config/run-folder.ts';
 import { maxCertificateBytes, readBoundedFileSync } from '../../process/bounded-file.ts';
@@ -125,16 +125,7 @@ function readPem(setting: string, file: string): Buffer {
 }
 
 /** The edge's settings from the environment, for `weir start` and `weir envoy bootstrap` alike. */
-interface EdgeSettings extends ServedApi {
-  /** The address that the edge listens on. */
-  readonly host: string;
-  readonly trustedHops: number;
-  readonly identityHeader: string | undefined;
-  /** Most connections of all callers together. */
-  readonly maxConnections: number;
-  /** Limits for one caller; undefined if there are none. */
-  readonly connections: ConnectionLimits | undefined;
-}
+type EdgeSettings = ReturnType<typeof readEdgeSettings>;
 
 /** More connections would not fit into the memory that Envoy usually gets. */
 const maxTotalConnections = 20_000;
@@ -158,18 +149,21 @@ const connectionsPerAddress = 2_500;
 export function readEdgeSettings(
   env: Environment,
   options: { readonly defaultHost: string; readonly openFiles: number | undefined },
-): EdgeSettings {
+) {
   const variables = readVariables(env);
   const { WEIR_TRUSTED_HOPS: trustedHops, WEIR_CONNECTIONS_PER_ADDRESS: perAddress } = variables;
   const identityHeader = variables.WEIR_TRUSTED_IDENTITY_HEADER;
   if (identityHeader !== undefined && trustedHops === 0) throw refusal('identity_header_untrusted');
   const maxConnections = connectionsWithin(options.openFiles);
   return {
+    /** The address that the edge listens on. */
     host: variables.WEIR_EDGE_HOST ?? options.defaultHost,
     ...{ trustedHops, identityHeader },
     surfaces: servedSurfaces(variables),
     furtherPaths: variables.WEIR_FURTHER_PATHS,
+    /** Most connections of all callers together. */
     maxConnections,
+    /** Limits for one caller; undefined if there are none. */
     connections:
       trustedHops > 0
         ? undefined

@@ -3,12 +3,7 @@ import { declaredContextLength, type EngineModel, readModelList, windowInProps }
 import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
 
 /** An engine, as it describes itself. */
-export interface ProbedEngine {
-  readonly engine: EngineName;
-  /** The address before `/models` and `/chat/completions`. */
-  readonly base: URL;
-  readonly entries: readonly EngineModel[];
-}
+export type ProbedEngine = Awaited<ReturnType<typeof probeUpstream>>;
 
 interface AskOptions {
   readonly key: string | undefined;
@@ -27,7 +22,7 @@ const usualSubject = '--upstream';
  * Asks an engine for its models, at `<url>/models` and at `<url>/v1/models`.
  * Throws a Refusal with the reason when it is unreachable, refuses the key or does not answer with a model list.
  */
-export async function probeUpstream(url: URL, options: AskOptions): Promise<ProbedEngine> {
+export async function probeUpstream(url: URL, options: AskOptions) {
   const reasons: string[] = [];
   const { subject = usualSubject } = options;
   for (const base of basesOf(url)) {
@@ -47,6 +42,7 @@ export async function probeUpstream(url: URL, options: AskOptions): Promise<Prob
     const measured = engine === 'llamacpp' ? await llamacppWindow(base, options) : undefined;
     return {
       engine,
+      /** The address before `/models` and `/chat/completions`. */
       base: new URL(base),
       entries: measured === undefined ? entries : entries.map((entry) => ({ ...entry, max_model_len: measured })),
     };

@@ -7,13 +7,7 @@ import { probeParameters } from './parameter-probes.ts';
 import { probeStructure } from './structure-probes.ts';
 
 /** The findings about an engine, compared with the capabilities that are declared for its route. */
-export interface EngineReport {
-  readonly lines: readonly ReportLine[];
-  /** The capabilities that a Model must declare for the route, so that Weir uses exactly what works. Empty: the declared ones are true. */
-  readonly capabilities: CapabilityOverrides;
-  /** Whether Weir can use the engine, and all declared capabilities are true. */
-  readonly isGood: boolean;
-}
+export type EngineReport = Awaited<ReturnType<typeof checkEngine>>;
 
 export interface ReportLine extends ProbeFinding {
   readonly name: string;
@@ -30,7 +24,7 @@ export interface CheckOptions {
 }
 
 /** Runs all probes, one after the other. Never rejects: an engine that fails is a finding. */
-export async function checkEngine(address: EngineAddress, options: CheckOptions): Promise<EngineReport> {
+export async function checkEngine(address: EngineAddress, options: CheckOptions) {
   const { declared, contextLength, progress } = options;
   const ask: AskEngine = connectEngine(address);
   progress('answers');
@@ -61,7 +55,9 @@ export async function checkEngine(address: EngineAddress, options: CheckOptions)
       name: nameOf(finding.subject),
       declared: isDeclared(finding.subject, declared),
     })),
+    /** The capabilities that a Model must declare for the route, so that Weir uses exactly what works. Empty: the declared ones are true. */
     capabilities,
+    /** Whether Weir can use the engine, and all declared capabilities are true. */
     isGood: isUsable && Object.keys(capabilities).length === 0,
   };
 }
