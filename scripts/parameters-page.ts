@@ -163,7 +163,7 @@ ${featureTable()}
 |---|---|
 | no route can call tools, or force a call as \`tool_choice\` demands | 400 \`tools_not_supported\`. With \`tool_choice: "none"\` every route will do |
 | no route supports the \`response_format\`, streamed or not as requested | 400 \`response_format_not_supported\` |
-| each part is supported somewhere, but no route supports all of them | 400 \`param_combination_not_supported\`. *Reasoning* counts when it is on, and it is on unless turned off |
+| each part is supported somewhere, but no route supports all of them | 400 \`param_combination_not_supported\`. *Reasoning* counts unless it is off |
 
 - \`developer\` messages become \`system\` messages. Lists of text parts become strings.
 - \`image_url\` parts go only to models that take images, and only [from allowed

@@ -129,7 +129,7 @@ const refusing = {
     'is not configured for these requests',
   ),
   'refuses-request': gateway(
-    'refuses requests of this form',
+    'refuses requests in this form',
     'Check spec.engine, and `weir explain` of a request that failed',
   ),
   'context-length': gateway(
