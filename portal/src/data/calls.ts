@@ -3,7 +3,7 @@ import { type Call, call, type Page, withQuery } from './api.ts';
 
 interface ReadOptions {
   readonly enabled?: boolean;
-  readonly refetchInterval?: number;
+  readonly refetchInterval?: number | false;
   /** While another path loads, the answer of this one stays. */
   readonly placeholderData?: typeof keepPreviousData;
 }

@@ -20,10 +20,9 @@ interface AskFirstProps {
 /** Asks before calls are refused or served again. */
 export function AskFirst({ kind, what, name, onClose, onConfirm }: AskFirstProps) {
   const { action, status, text } = questions[kind];
-  const title = `${action} this ${what}?`;
   return (
     <Confirm
-      title={title}
+      title={`${action} this ${what}?`}
       action={action}
       danger={kind !== 'resume'}
       isOpen

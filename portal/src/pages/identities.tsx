@@ -109,10 +109,7 @@ const columns: readonly Column<IdentityObject>[] = [
       </span>
     ),
   },
-  {
-    title: 'Status',
-    cell: (identity) => <StateBadge of={identityState(identity)} />,
-  },
+  { title: 'Status', cell: (identity) => <StateBadge of={identityState(identity)} /> },
   {
     title: 'Tokens',
     cell: ({ issuer, audience, match }) => (

@@ -1,16 +1,12 @@
-import { Component, type ReactNode } from 'react';
+import { Component, type PropsWithChildren, type ReactNode } from 'react';
 import { Problem } from '../parts/states.tsx';
-
-interface Props {
-  readonly children: ReactNode;
-}
 
 interface State {
   readonly error: Error | undefined;
 }
 
 /** Shows the error in place of an empty window. Code that could not be loaded, for example after an upgrade, needs a reload. */
-export class ErrorBoundary extends Component<Props, State> {
+export class ErrorBoundary extends Component<PropsWithChildren, State> {
   override state: State = { error: undefined };
 
   static getDerivedStateFromError(error: unknown): State {
