@@ -44,7 +44,7 @@ for (const width of [1280, 390] as const) {
     const sheet = page.getByRole('dialog', { name: 'Backend/broken has a mistake' });
     await sheet.getByText('Refused: spec.engine: expected one of').waitFor();
     // The runbook, which the build has rendered.
-    await sheet.getByText('Its last good version stays in use').waitFor();
+    await sheet.getByText('Weir continues to use its last good version').waitFor();
     await expectNoOverflow(page);
     await expectAccessible(page);
     await screenshot(page, `problem-${width}`);
