@@ -104,6 +104,15 @@ describe('an attempt', () => {
     });
   });
 
+  it('reports what its engine has said so far', () => {
+    const { attempt, engine, head } = begin();
+    expect(attempt.facts()).toEqual({ model: undefined, usage: undefined, finishReasons: [] });
+    head();
+    engine.data('7');
+    expect(attempt.facts()).toMatchObject({ model: undefined, usage: { completionTokens: 7 } });
+    engine.data('done');
+  });
+
   it('goes on where Envoy has moved it, unless that endpoint may not answer', () => {
     const moved = begin();
     moved.engine.movedTo('10.0.0.2:8000');

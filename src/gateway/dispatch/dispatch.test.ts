@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../core/event.ts';
 import type { PlannedRoute } from '../core/plan.ts';
@@ -96,7 +97,9 @@ function begin({ backends = ['a', 'b', 'c'], callFor = callTo, refuses, aborted 
       .flat()
       .flatMap((event) => ('text' in event ? [event.text] : []))
       .join(' ');
-  return { running, ended, ends, clock, upstream, engine, delivered, faults, text, leave: () => controller.abort() };
+  const { signal } = controller;
+  const leave = () => controller.abort();
+  return { running, ended, ends, clock, upstream, engine, delivered, faults, text, leave, signal };
 }
 
 type Run = ReturnType<typeof begin>;
@@ -119,6 +122,16 @@ const beforeOutput: readonly (readonly [
 const afterOutput = beforeOutput.flatMap(([what, kind, provoke]) =>
   kind === 'connect' || kind === 'status' || kind === 'content-type' ? [] : [[what, kind, provoke] as const],
 );
+
+it('listens for a caller that leaves until it has ended', async () => {
+  const { engine, ended, signal } = begin();
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  engine(0).head(200, words);
+  engine(0).data('a done');
+  engine(0).end();
+  await ended;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
 
 describe('before any output', () => {
   it.each(beforeOutput)('tries the next route after %s, unseen', async (_, kind, provoke) => {

@@ -45,7 +45,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices) {
 
 /** Returns what removes the listener. A function that is written where a property is assigned would outlive its request (docs/decisions/0022). */
 function onAbort(signal: AbortSignal, leave: () => void): () => void {
-  signal.addEventListener('abort', leave, { once: true });
+  signal.addEventListener('abort', leave);
   return () => signal.removeEventListener('abort', leave);
 }
 
