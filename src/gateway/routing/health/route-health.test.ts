@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { Route } from '../../../core/catalog.ts';
 import type { EngineName } from '../../../core/engine-name.ts';
 import type { Fault } from '../../../core/event.ts';
-import type { AttemptRecord, BeginOptions } from '../../core/health.ts';
+import type { AttemptEnd, AttemptRecord, BeginOptions } from '../../core/health.ts';
 import { chanceFrom } from '../../../../test/support/chance.ts';
 import { createFakeClock } from '../../../../test/support/fake-clock.ts';
 import { endpointOf, endpointsOf, routeOf } from '../../../../test/support/route-of.ts';
 import { complete, failed, limited, reset } from '../../../../test/support/watch-health.ts';
 import { createHealth } from './health.ts';
+import type { RouteRecord } from './route-record.ts';
+import type { StatusAsk } from './route-status.ts';
 
 /** A route of several endpoints, named by the last number of their addresses. */
 function watch(count: number, fields: Partial<Route['backend']> = {}) {
@@ -22,7 +24,7 @@ function watch(count: number, fields: Partial<Route['backend']> = {}) {
   const begin = (options: Partial<BeginOptions> = {}): AttemptRecord | undefined =>
     health.begin(route, { stream: true, ...options });
   /** An attempt on one endpoint, from its beginning to its end. */
-  const attemptOn = (number: number, end: typeof complete, firstMs = 0): void => {
+  const attemptOn = (number: number, end: AttemptEnd, firstMs = 0): void => {
     const others = Array.from({ length: counts.a }, (_, index) => index + 1).filter((other) => other !== number);
     const record = begin({ avoid: names(others) });
     clock.advance(firstMs);
@@ -136,11 +138,49 @@ describe('a fault of the whole backend', () => {
     expect(status().state).toBe('last-resort');
   });
 
-  it('keeps all requests from a provider that has enough', () => {
-    const { attemptOn, status } = watch(4, hosted);
-    attemptOn(1, failed(limited));
-    expect(status().state).toBe('unavailable');
+  it.each<[string, Partial<Route['backend']>, Fault, string]>([
+    ['a provider that has enough', hosted, limited, 'unavailable'],
+    ['a provider whose error says so', hosted, { ...limited, status: 400 }, 'unavailable'],
+    ['a provider whose status says so', hosted, { ...limited, engineError: 'other' }, 'unavailable'],
+    ['none, where one engine of several has enough', {}, limited, 'available'],
+  ])('keeps all requests from %s', (_, fields, fault, state) => {
+    const { attemptOn, status } = watch(4, fields);
+    attemptOn(1, failed(fault));
+    expect(status().state).toBe(state);
   });
+
+  it('of a failing engine leaves the other engines as they are', () => {
+    const { attemptOn, status } = watch(4);
+    for (let number = 1; number <= 3; number += 1) attemptOn(number, failed(failure));
+    expect(status().state).toBe('available');
+  });
+});
+
+it.each<[string, AttemptEnd, Partial<RouteRecord>]>([
+  ['an answer', complete, { answeredAt: 7 }],
+  ['an aborted attempt', { kind: 'aborted' }, {}],
+  ['a fault of the request', failed({ ...failure, status: 400, engineError: 'bad-request' }), {}],
+  ['an engine that is full', failed(limited), { refusal: limited }],
+  ['a failure', failed(failure), { failing: { since: 7, at: 7, failures: 1, fault: failure } }],
+])('the record of a route has %s as such', (_, end, changes) => {
+  const { attemptOn, health, route } = watch(1);
+  attemptOn(1, end, 7);
+  const nothing = { answeredAt: undefined, failing: undefined, refusal: undefined };
+  expect(health.record(route)).toEqual({ ...nothing, triedAt: 7, ...changes });
+});
+
+it('a route whose answers lack the asked structure is not asked, then probed, then available', () => {
+  const { clock, health, route } = watch(1);
+  const stateFor = (capabilities: StatusAsk['capabilities']) =>
+    health.status(route, { stream: true, capabilities }).state;
+  const found = (result: 'valid' | 'invalid') =>
+    health.structure(route, { capability: 'tools', result, caller: 'one', asked: () => 1 });
+  for (let answer = 0; answer < 3; answer += 1) found('invalid');
+  expect([stateFor(['tools']), stateFor([])]).toEqual(['invalid-structure', 'available']);
+  clock.advance(20_000);
+  expect(stateFor(['tools'])).toBe('structure-probe');
+  found('valid');
+  expect(stateFor(['tools'])).toBe('available');
 });
 
 describe('a prompt’s own endpoint', () => {
