@@ -88,6 +88,8 @@ function testMutants({ name, sources, tests }: MutatedFolder): Promise<readonly 
       ...['!/docs', '!/docs/**', '!/package.json', '!/tsconfig.json'],
     ],
     reporters: ['progress-append-only'],
+    // On a busy machine, the first run of all tests takes longer than the usual five minutes.
+    dryRunTimeoutMinutes: 20,
     // A mutant that loops is ended by its number of iterations. Time ends those that block their thread.
     timeoutMS: 30_000,
   });
