@@ -18,7 +18,7 @@ import type { Declaration } from './declared-account.ts';
 import { isoOf, shownBudget, shownValue } from './field-kinds.ts';
 import { type LocalUser, localUserFields } from './local-user.ts';
 import { memberFields, type MemberRecord } from './membership.ts';
-import { formatUsd } from '../../core/money.ts';
+import { formatUsd, type Money } from '../../core/money.ts';
 import type { VectorReferenceHead } from '../../core/vector-reference.ts';
 
 // The forms of objects that scripts rely on: commands print them with `--json`, the admin API answers with them.
@@ -75,7 +75,8 @@ export function shownTagBudget({ tag, budget, spent, thresholds }: TagBudgetReco
   return { tag, budget: shownBudget(budget), spent: formatUsd(spent), thresholds: [...thresholds] };
 }
 
-export function shownKey(key: KeyRecord) {
+/** `spent`: by key, in the current period of its budget; of a key without a budget, in all. Missing: nothing. */
+export function shownKey(key: KeyRecord, spent: ReadonlyMap<string, Money>) {
   return {
     id: key.id,
     workspace: key.workspaceName,
@@ -83,6 +84,7 @@ export function shownKey(key: KeyRecord) {
     prefix: key.prefix ?? null,
     ...(key.identity !== undefined && { identity: { ...key.identity, subject: key.identity.subject ?? null } }),
     ...shownFields(keyFields, key),
+    spent: formatUsd(spent.get(key.id) ?? 0n),
     created_at: isoOf(key.createdAt),
     last_used_at: isoOrNull(key.lastUsedAt),
   };

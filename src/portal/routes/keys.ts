@@ -3,7 +3,6 @@ import type { KeyRecord } from '../../books/core/administration.ts';
 import { keyFields } from '../../core/account.ts';
 import { periodEnd } from '../../books/core/budget-period.ts';
 import { defaultThresholds } from '../../core/alert.ts';
-import { formatUsd } from '../../core/money.ts';
 import { shownDeclaration, shownKey } from '../../books/core/shown.ts';
 import { valuesOfBody } from '../api/account-shapes.ts';
 import * as api from '../api/keys.ts';
@@ -119,8 +118,7 @@ export async function shownKeys(
     store.ownThresholds(ids),
   ]);
   return keys.map((key) => ({
-    ...shownKey(key),
-    spent: formatUsd(spent.get(key.id) ?? 0n),
+    ...shownKey(key, spent),
     budget_ends_at: budgetEnd(key, clock.now()),
     thresholds: [...(own.get(key.id) ?? defaultThresholds)],
     made_by: makers.get(key.id) ?? null,

@@ -1,7 +1,9 @@
 import { userInfo } from 'node:os';
 import { expect, it, vi } from 'vitest';
 import { runCommand } from '../../../test/support/run-command.ts';
-import { temporaryFolder } from '../../../test/support/sample-database.ts';
+import { sampleDatabase, temporaryFolder } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { databaseUrl } from '../../../test/support/sample-store.ts';
 
 // Each command is a process of its own, and this machine may be busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
@@ -53,7 +55,7 @@ it('keys have a name, an expiry and models, and bad ones are refused by the name
     /CI of team A .* acme\/chat,qwen\/\* +2099-01-01T00:00:00.000Z/,
   );
   const fitting = (await run('key', 'list')).stdout;
-  expect(fitting).toMatch(/CI of t\S+ +active .* 2099-01-01$/m);
+  expect(fitting).toMatch(/CI of \S+ +active .* 2099-01-01$/m);
   expect(fitting.split('\n').filter((line) => line.length > 80)).toEqual([]);
 
   const updated = await json('key', 'update', made.id, '--expires', 'never', '--models', 'all', '--name', '');
@@ -79,6 +81,19 @@ it('keys have a name, an expiry and models, and bad ones are refused by the name
     [2, expect.stringContaining("'--models <patterns>' argument '' is invalid")],
   ]);
   expect(await json('key', 'list')).toHaveLength(2);
+});
+
+it('a key is shown with what is spent of its budget', async () => {
+  const { ids, location, settle } = await sampleDatabase('10');
+  await settle([sampleOutcome({ ...ids, requestId: 'r1', cost: 19_900_100_000n })]);
+  const weir = (...args: readonly string[]) =>
+    runCommand(['key', ...args], { env: { WEIR_DATABASE_URL: databaseUrl(location) } });
+  expect((await weir('budget', ids.keyId, '--budget', '0.02', '--period', 'total', '--json')).stdout).toContain(
+    '"spent":"0.0199001"',
+  );
+  expect(JSON.parse((await weir('list', '--json')).stdout)).toMatchObject([{ id: ids.keyId, spent: '0.0199001' }]);
+  expect((await weir('list')).stdout).toMatch(/BUDGET USD +SPENT .*\n.* 0\.02 total +0\.0199 /);
+  expect((await weir('list', '-o', 'wide')).stdout).toMatch(/ 0\.02 in total +0\.0199001 /);
 });
 
 it('a correction needs a note and no more than there is, the books stay right, and the trail records all of it', async () => {

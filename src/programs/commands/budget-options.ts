@@ -3,6 +3,7 @@ import { type BudgetPeriod, budgetPeriods } from '../../core/account.ts';
 import type { Budget } from '../../books/core/administration.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
 import { nameOption, usdOption } from './option-values.ts';
+import type { TableWidth } from './tables.ts';
 
 export interface BudgetOptions {
   readonly budget?: Money;
@@ -30,6 +31,8 @@ export function budgetOf(command: Command, { budget, period }: BudgetOptions): B
   return { limit: budget, period };
 }
 
-export function budgetText({ limit, period }: Budget): string {
+/** `50 per month`, or in a table that fits `50/month`. */
+export function budgetText({ limit, period }: Budget, width: TableWidth = 'wide'): string {
+  if (width === 'fit') return `${formatUsd(limit)}${period === 'total' ? ' ' : '/'}${period}`;
   return `${formatUsd(limit)} per ${period}`.replace('per total', 'in total');
 }

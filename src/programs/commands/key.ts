@@ -2,14 +2,16 @@ import type { Command } from 'commander';
 import type { KeyDetails, KeyRecord, NewKey } from '../../books/core/administration.ts';
 import { Refusal } from '../../books/core/operator-refusals.ts';
 import { shownKey } from '../../books/core/shown.ts';
+import type { Accounts } from '../../books/store/open-accounts.ts';
 import { keyFields, type KeyStatus } from '../../core/account.ts';
+import type { Money } from '../../core/money.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
-import { accountsCommand, byOperator, databaseCommand, withAccounts } from './accounts-command.ts';
+import { accountsCommand, type Answer, byOperator, databaseCommand, withAccounts } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
 import { changesFrom, withChanges, withFields } from './field-options.ts';
 import { absent, modelsOption, momentOption, optionOr } from './option-values.ts';
-import { momentText, type TableWidth, textTable, wide } from './tables.ts';
+import { momentText, type TableWidth, textTable, usdText, wide } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
 
 interface CreateOptions extends BudgetOptions, Omit<NewKey, 'budget' | 'expiresAt' | 'maker'> {
@@ -45,7 +47,11 @@ export function keyCommand(program: Command): void {
       const keys = await accounts.listKeys(
         workspace === undefined ? undefined : await accounts.findWorkspace(workspace),
       );
-      return { json: keys.map(shownKey), text: tableOf(keys) };
+      const spent = await accounts.spentBy(
+        keys.map(({ id }) => id),
+        Date.now(),
+      );
+      return { json: keys.map((key) => shownKey(key, spent)), text: tableOf(keys, spent) };
     },
   );
 
@@ -62,7 +68,9 @@ export function keyCommand(program: Command): void {
       async (location, { override, data }, [id = '']) => {
         const change = { status, override };
         try {
-          return answer(await withAccounts(location, (accounts) => accounts.changeKey(id, change, byOperator())));
+          return await withAccounts(location, async (accounts) =>
+            answer(accounts, await accounts.changeKey(id, change, byOperator())),
+          );
         } catch (error) {
           // A database that is down, or stores nothing.
           if (override !== true || error instanceof Refusal) throw error;
@@ -78,7 +86,7 @@ export function keyCommand(program: Command): void {
     .description('change a key’s rate and token limits; omitted options keep their values')
     .argument('<id>', 'id of the key');
   accountsCommand(withChanges(limits, keyFields), async (accounts, options, [id = '']) =>
-    answer(await accounts.changeKey(id, changesFrom(keyFields, options), byOperator())),
+    answer(accounts, await accounts.changeKey(id, changesFrom(keyFields, options), byOperator())),
   );
 
   const update = group
@@ -95,7 +103,7 @@ export function keyCommand(program: Command): void {
       }
     });
   accountsCommand<UpdateOptions>(update, async (accounts, options, [id = '']) =>
-    answer(await accounts.changeKey(id, detailsOf(options), byOperator())),
+    answer(accounts, await accounts.changeKey(id, detailsOf(options), byOperator())),
   );
 
   const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'), 'with the key')
@@ -108,7 +116,7 @@ export function keyCommand(program: Command): void {
       }
     });
   accountsCommand<BudgetOptions>(budget, async (accounts, options, [id = '']) =>
-    answer(await accounts.changeKey(id, { budget: budgetOf(budget, options) }, byOperator())),
+    answer(accounts, await accounts.changeKey(id, { budget: budgetOf(budget, options) }, byOperator())),
   );
 
   thresholdsCommand(
@@ -137,7 +145,8 @@ function createCommand(group: Command): void {
     const wanted = { ...options, budget: budgetOf(create, options), expiresAt: options.expires };
     const publicUrl = options.json ? undefined : readPublicUrl();
     const { key, text } = await accounts.createKey(wanted, byOperator());
-    const { id, ...rest } = shownKey(key);
+    // A new key has spent nothing.
+    const { id, ...rest } = shownKey(key, new Map());
     // A script gets its answer at once, without a search for the gateway.
     const gateway = options.json ? undefined : await findOwnGateway({ data: options.data, publicUrl }, key);
     return { json: { id, key: text, ...rest }, text: shownOnce(key, text, gateway) };
@@ -153,12 +162,13 @@ function detailsOf({ name, expires, models }: UpdateOptions): KeyDetails {
   };
 }
 
-function answer(key: KeyRecord) {
-  return { json: shownKey(key), text: tableOf([key]) };
+async function answer(accounts: Pick<Accounts, 'spentBy'>, key: KeyRecord): Promise<Answer> {
+  const spent = await accounts.spentBy([key.id], Date.now());
+  return { json: shownKey(key, spent), text: tableOf([key], spent) };
 }
 
 const tableOf =
-  (keys: readonly KeyRecord[]) =>
+  (keys: readonly KeyRecord[], spent: ReadonlyMap<string, Money>) =>
   (width: TableWidth): string => {
     const now = Date.now();
     return textTable(
@@ -170,12 +180,14 @@ const tableOf =
           'NAME',
           'STATUS',
           'BUDGET USD',
+          '#SPENT',
           wide('#RATE'),
           wide('#BURST'),
           wide('#TOKENS/MIN'),
           wide('MODELS'),
         ],
-        ...['EXPIRES', wide('CREATED'), wide('LAST USED')],
+        // Not cut: numbers never are.
+        ...['#EXPIRES', wide('CREATED'), wide('LAST USED')],
       ],
       keys.map(({ expiresAt, models, createdAt, lastUsedAt, ...key }) => [
         key.id,
@@ -183,7 +195,8 @@ const tableOf =
         key.workspaceName,
         key.name ?? '-',
         key.status,
-        key.budget ? budgetText(key.budget) : '-',
+        key.budget ? budgetText(key.budget, width) : '-',
+        usdText(spent.get(key.id) ?? 0n, width),
         `${key.rate}`,
         `${key.burst}`,
         `${key.tokensPerMinute ?? '-'}`,
