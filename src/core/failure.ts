@@ -1,7 +1,7 @@
 import type { Feature } from './capability.ts';
 import type { Headers } from './headers.ts';
 import { cutText } from './one-line.ts';
-import type { RefusingLimit } from './refusing-limit.ts';
+import type { ReachedLimit, RefusingLimit } from './refusing-limit.ts';
 
 /** The cause of a failure. It decides what is logged, and which failures count against a route. */
 type Blame = 'caller' | 'service' | 'upstream';
@@ -74,6 +74,8 @@ export class Failure extends Error {
   readonly about: readonly Feature[];
   /** The limit that refuses. Undefined: no limit does. */
   readonly limit: RefusingLimit | undefined;
+  /** The budgets, or the limits in tokens, behind `limit`. Undefined: it is another limit. */
+  readonly reached: readonly ReachedLimit[] | undefined;
   /** Members of the error object by which programs of this surface decide what to do. */
   readonly details: Readonly<Record<string, string>> | undefined;
 
@@ -86,6 +88,7 @@ export class Failure extends Error {
       readonly headers?: Headers;
       readonly about?: readonly Feature[];
       readonly limit?: RefusingLimit;
+      readonly reached?: readonly ReachedLimit[];
       readonly details?: Readonly<Record<string, string>> | undefined;
     } = {},
   ) {
@@ -96,6 +99,7 @@ export class Failure extends Error {
     this.headers = options.headers ?? [];
     this.about = options.about ?? [];
     this.limit = options.limit;
+    this.reached = options.reached;
     this.details = options.details;
   }
 

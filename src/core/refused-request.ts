@@ -1,6 +1,6 @@
 import type { Surface } from './dialect.ts';
 import type { FailureCode } from './failure.ts';
-import type { RefusingLimit } from './refusing-limit.ts';
+import type { ReachedLimit, RefusingLimit } from './refusing-limit.ts';
 
 /** A request that was refused before anything was dispatched: ids, names and times; never content. */
 export interface RefusedRequest {
@@ -18,6 +18,8 @@ export interface RefusedRequest {
   readonly about: readonly string[];
   /** The limit that refused it. Undefined: no limit did, or an older version wrote the row. */
   readonly limit: RefusingLimit | undefined;
+  /** As in `Failure`. */
+  readonly reached?: readonly ReachedLimit[] | undefined;
   readonly startedAt: number;
   readonly durationMs: number;
 }

@@ -33,6 +33,26 @@ export const refusingLimits = {
 
 export type RefusingLimit = keyof typeof refusingLimits;
 
+/** A budget or a limit in tokens a minute that refused a request, as it was then. */
+export interface ReachedLimit {
+  /** `team=search`. Undefined: it is no limit of a tag. */
+  readonly tag?: string | undefined;
+  /** Of a budget in USD, an exact decimal; otherwise tokens a minute. */
+  readonly limit: string;
+  /** USD that was spent of a budget. If it is less, in-flight requests were expected to use up the rest. */
+  readonly spent?: string | undefined;
+}
+
+/** `team=search: 0.0201 of 0.02 USD spent` */
+export function reachedText(reached: readonly ReachedLimit[]): string {
+  return reached
+    .map(({ tag, limit, spent }) => {
+      const amount = spent === undefined ? `${limit} tokens a minute` : `${spent} of ${limit} USD spent`;
+      return tag === undefined ? amount : `${tag}: ${amount}`;
+    })
+    .join('; ');
+}
+
 export function isRefusingLimit(name: unknown): name is RefusingLimit {
   return typeof name === 'string' && Object.hasOwn(refusingLimits, name);
 }

@@ -28,14 +28,14 @@ export interface RefusalRow {
 
 export function refusalRow(request: RefusedRequest): RefusalRow {
   const { requestId: id, correlationId: correlation, startedAt: at, surface, stream, durationMs: ms, about } = request;
-  const { limit } = request;
+  const { limit, reached } = request;
   return {
     minute: BigInt(Math.floor(at / minuteMs)),
     ...{ key_id: request.keyId ?? '', model: request.modelId ?? '', code: request.code },
     workspace_id: request.workspaceId ?? '',
     first_id: packId(id, request).id,
     count: 1n,
-    samples: `${JSON.stringify({ id, correlation, at, surface, stream, ms, about, limit })}\n`,
+    samples: `${JSON.stringify({ id, correlation, at, surface, stream, ms, about, limit, reached })}\n`,
   };
 }
 
@@ -45,6 +45,10 @@ const sampleSchema = z.object({
   stream: z.boolean().optional(),
   about: z.array(z.string()),
   limit: z.unknown().optional(),
+  reached: z
+    .array(z.object({ tag: z.string().optional(), limit: z.string(), spent: z.string().optional() }))
+    .optional()
+    .catch(undefined),
 });
 
 /** The requests whose ids a row has. What a newer version has written otherwise is left out. */
@@ -59,9 +63,9 @@ export function refusalsOf(row: Readonly<Record<keyof RefusalRow, unknown>>): re
     .flatMap((line): readonly CountedRefusal[] => {
       const read = sampleSchema.safeParse(parseJson(line));
       if (!read.success) return [];
-      const { id, correlation, at, ms, surface, stream, about } = read.data;
+      const { id, correlation, at, ms, surface, stream, about, reached } = read.data;
       const own = { requestId: id, correlationId: correlation, startedAt: at, durationMs: ms, surface, stream, about };
       const limit = isRefusingLimit(read.data.limit) ? read.data.limit : undefined;
-      return [{ ...shared, ...own, code, limit, count: Number(row.count) }];
+      return [{ ...shared, ...own, code, limit, reached, count: Number(row.count) }];
     });
 }

@@ -100,6 +100,14 @@ describe('refusals in the books', () => {
     expect(refusalsOf({ ...old, samples }).map(({ limit }) => limit)).toEqual(['rate', 'workspace-tokens', undefined]);
   });
 
+  it('keeps the budgets behind the limit', () => {
+    const reached = [{ tag: 'team=search', limit: '0.02', spent: '0.0201' }, { limit: '600' }];
+    const row = refusalRow(sampleRefusal({ reached }));
+    expect(refusalsOf(row)).toMatchObject([{ reached }]);
+    const samples = row.samples.replace('"0.02"', '2');
+    expect(refusalsOf({ ...row, samples })).toMatchObject([{ limit: 'rate', reached: undefined }]);
+  });
+
   it('leaves out what a newer version has written otherwise', () => {
     const row = refusalRow(sampleRefusal());
     expect(refusalsOf({ ...row, samples: `no\n{"id":1}\n${row.samples}` })).toHaveLength(1);

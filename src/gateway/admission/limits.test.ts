@@ -98,7 +98,11 @@ it.each<[string, string | undefined, string | undefined]>([
   };
   const asked = admit({ credential: known, latest: () => known }, limits, { sent });
   if (short === undefined) expect((await asked).tags).toBe(sent);
-  else await expect(asked).rejects.toThrow(`the budget of the tag ${short} is used up`);
+  else {
+    await expect(asked).rejects.toThrow(`the budget of the tag ${short} is used up`);
+    const amount = '0.000000000005';
+    await expect(asked).rejects.toMatchObject({ reached: [{ tag: short, limit: amount, spent: amount }] });
+  }
   // Twin: a credential that does not know what counts lets all of them in.
   const blind = { ...known, countedTags: undefined };
   expect((await admit({ credential: blind, latest: () => blind }, limits, { sent })).tags).toBe(sent);
@@ -121,6 +125,10 @@ it('the limits in tokens of the key, of its workspace and of each tag are asked,
     },
   };
   const caller = { credential: credentialWithTags, latest: () => credentialWithTags };
+  await expect(admit(caller, limits, { sent: 'team=search' })).rejects.toMatchObject({
+    reached: [{ tag: 'team=search', limit: '5000' }],
+  });
+  asked.length = 0;
   await expect(admit(caller, limits, { sent: 'app=rare,team=search' })).rejects.toThrow(
     'the tag app=rare or team=search or app=other may use 7000 or 5000 or 6000 tokens a minute',
   );
@@ -151,7 +159,11 @@ it.each<[Shortage, boolean]>([
   // Something was settled since it was admitted.
   const latest = () => ({ ...credential, spent: 2n });
   const admitted = await admit({ credential, latest }, { admit: () => ({ kind: 'admitted', rate, slot }) });
-  await expect(admitted.reserve({ cost: 7n, tokens: 9 })).rejects.toMatchObject({ code: 'insufficient_funds' });
+  await expect(admitted.reserve({ cost: 7n, tokens: 9 })).rejects.toMatchObject({
+    code: 'insufficient_funds',
+    // As they are now.
+    reached: short === 'balance' ? undefined : [{ limit: '0.000000000005', spent: '0.000000000002' }],
+  });
   expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
 });
 

@@ -10,9 +10,11 @@ import {
   type Limits,
   type LimitsAsk,
   type Shortage,
+  type TagFunds,
   type TokenLimit,
 } from '../../core/limits.ts';
-import type { Money } from '../../core/money.ts';
+import { formatUsd, type Money } from '../../core/money.ts';
+import type { ReachedLimit } from '../../core/refusing-limit.ts';
 import type { RateStatus } from '../../core/token-bucket.ts';
 import type { Authenticated } from './authenticate.ts';
 
@@ -48,16 +50,19 @@ const tagsOf = (limits: readonly TokenLimit[]): string =>
 
 /** What a refused request was held against. */
 interface Refused extends Pick<LimitsAsk, 'funds'> {
+  /** The credential of `funds`. */
+  readonly credential: Credential;
   readonly limits: LimitsAsk['tokens'];
   readonly rate: RateStatus;
   readonly tokens: RateStatus | undefined;
 }
 
-function refusal(by: LimitName, { limits = [], rate, tokens, funds }: Refused): Failure {
-  const limited = (message: string, retryAfterSeconds: number): Failure =>
+function refusal(by: LimitName, { limits = [], rate, tokens, funds, credential }: Refused): Failure {
+  const limited = (message: string, retryAfterSeconds: number, reached?: readonly ReachedLimit[]): Failure =>
     new Failure('rate_limited', `Rate limit exceeded: ${message}. Wait and retry.`, {
       retryAfterSeconds,
       limit: by,
+      ...(reached !== undefined && { reached }),
       headers: rateHeaders(rate, tokens),
     });
   switch (by) {
@@ -76,19 +81,39 @@ function refusal(by: LimitName, { limits = [], rate, tokens, funds }: Refused): 
       };
       const most = short.map(({ perMinute }) => perMinute).join(' or ');
       const message = `${names[by]} may use ${most} tokens a minute, prompts and answers together`;
-      return limited(message, tokens?.nextSeconds ?? slotRetrySeconds);
+      const reached = short.map((limit) => ({
+        tag: by === 'tag-tokens' ? tagsOf([limit]) : undefined,
+        limit: String(limit.perMinute),
+      }));
+      return limited(message, tokens?.nextSeconds ?? slotRetrySeconds, reached);
     }
     case 'balance':
     case 'budget':
     case 'tag-budget':
-      return refusalOfMoney(by, funds);
+      return refusalOfMoney(by, funds, credential);
   }
 }
 
 /** The refusal says whether the money is spent, or only reserved by other requests, so that waiting can help. */
-function refusalOfMoney(by: Shortage, funds: Funds): Failure {
-  const message = by === 'balance' ? balanceMessage(funds) : budgetMessage(by, funds);
-  return new Failure('insufficient_funds', message, { limit: by });
+function refusalOfMoney(by: Shortage, funds: Funds, credential: Credential): Failure {
+  if (by === 'balance') return new Failure('insufficient_funds', balanceMessage(funds), { limit: by });
+  const reached = by === 'budget' ? budgetOfKey(credential) : budgetsOfTags(funds, credential);
+  return new Failure('insufficient_funds', budgetMessage(by, funds), { limit: by, reached });
+}
+
+const budgetOfKey = ({ key: { budget }, spent }: Credential): readonly ReachedLimit[] =>
+  budget === undefined ? [] : [{ limit: formatUsd(budget.limit), spent: formatUsd(spent) }];
+
+const budgetsOfTags = (funds: Funds, { tagBudgets }: Credential): readonly ReachedLimit[] =>
+  shortTags(funds).flatMap(({ tag }) => {
+    const budget = tagBudgets?.get(tag);
+    return budget === undefined ? [] : [{ tag, limit: formatUsd(budget.limit), spent: formatUsd(budget.spent) }];
+  });
+
+/** The tags whose budget is used up; if in-flight requests are expected to use one up, all with a budget. */
+function shortTags({ tags = [] }: Funds): readonly TagFunds[] {
+  const usedUp = tags.filter(({ left }) => left <= 0n);
+  return usedUp.length > 0 ? usedUp : tags;
 }
 
 function balanceMessage({ balance }: Funds): string {
@@ -97,9 +122,10 @@ function balanceMessage({ balance }: Funds): string {
     : 'Credit balance is too low: the balance of this workspace is used up. Top it up to continue.';
 }
 
-function budgetMessage(by: Exclude<Shortage, 'balance'>, { budget = 0n, tags = [] }: Funds): string {
-  const usedUp = by === 'budget' ? budget <= 0n : tags.some(({ left }) => left <= 0n);
-  const those = usedUp ? tags.filter(({ left }) => left <= 0n) : tags;
+function budgetMessage(by: Exclude<Shortage, 'balance'>, funds: Funds): string {
+  const { budget = 0n } = funds;
+  const those = shortTags(funds);
+  const usedUp = by === 'budget' ? budget <= 0n : those.some(({ left }) => left <= 0n);
   const name = by === 'budget' ? 'this key' : `the tag ${those.map(({ tag }) => tag).join(' or ')}`;
   return usedUp
     ? `Quota exceeded: the budget of ${name} is used up for its current period.`
@@ -164,7 +190,7 @@ export async function admit(
   const asked = limits.admit(ask);
   // An answer from memory need not wait for the next turn of the event loop.
   const result = asked instanceof Promise ? await asked : asked;
-  const held = { limits: ask.tokens, rate: result.rate };
+  const held = { limits: ask.tokens, rate: result.rate, credential };
   if (result.kind === 'refused') throw refusal(result.by, { ...held, tokens: result.tokens, funds: ask.funds });
   const { rate, slot } = result;
   const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known, tags);
@@ -187,9 +213,11 @@ export async function admit(
      * or the tokens of this minute meanwhile.
      */
     reserve: async ({ cost, tokens }: Expected): Promise<void> => {
-      const funds = (await left()) ?? fundsOf(credential, tags);
+      const known = latest();
+      const newest = (known instanceof Promise ? await known.catch(() => undefined) : known) ?? credential;
+      const funds = fundsOf(newest, tags);
       const short = await slot.reserve(cost, funds, { tokens });
-      if (short !== undefined) throw refusal(short, { ...held, tokens: slot.tokens?.(), funds });
+      if (short !== undefined) throw refusal(short, { ...held, credential: newest, tokens: slot.tokens?.(), funds });
     },
     /** Changes the reservation to a new expected cost, and to new expected tokens. */
     adjust: ({ cost, tokens }: Expected): void => slot.adjust(cost, { tokens }),

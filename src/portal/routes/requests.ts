@@ -164,7 +164,7 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
     };
     return { ...attempt, route: nameOf(route), backend: null, endpoint: null, fault, why_failed: whyFailed(fault) };
   });
-  const failure = story.failure && { ...story.failure, limit: limitFor(story.failure, 'member') };
+  const failure = story.failure && { ...story.failure, limit: limitFor(story.failure, 'member'), reached: undefined };
   return { ...story, failure, route: null, plan: null, attempts: attempts ?? null, ...whyOf(story, 'member') };
 }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { sampleStory } from '../../../test/support/sample-story.ts';
+import type { Story } from '../../telemetry/core/story.ts';
 import { storyText } from './story-text.ts';
 
 const options = { workspaces: (id: string) => id, silent: [] };
@@ -18,12 +19,21 @@ it('says which endpoint got an attempt, and why it was picked', () => {
 });
 
 it('names the limit that refused a request', () => {
-  const refused = (limit: 'workspace-tokens' | null): string => {
-    const failure = { code: 'rate_limited' as const, status: 429, about: [], limit };
+  const refused = (
+    limit: NonNullable<Story['failure']>['limit'],
+    reached?: NonNullable<Story['failure']>['reached'],
+  ): string => {
+    const failure = { code: 'rate_limited' as const, status: 429, about: [], limit, reached };
     return storyText(sampleStory({ outcome: 'refused', duration_ms: 2, failure }), options);
   };
   expect(refused('workspace-tokens')).toContain(
     'was refused, after 2 ms. The caller got rate_limited (HTTP 429). It reached a limit: tokens a minute of the workspace (workspace-tokens).',
+  );
+  expect(refused('tag-budget', [{ tag: 'team=search', limit: '0.02', spent: '0.0201' }])).toContain(
+    'It reached a limit: budget of a tag (tag-budget), team=search: 0.0201 of 0.02 USD spent.',
+  );
+  expect(refused('tag-tokens', [{ tag: 'team=search', limit: '600' }])).toContain(
+    '(tag-tokens), team=search: 600 tokens a minute.',
   );
   expect(refused(null)).not.toContain('limit:');
 });

@@ -1,4 +1,4 @@
-import { refusingLimits } from '../../core/refusing-limit.ts';
+import { reachedText, refusingLimits } from '../../core/refusing-limit.ts';
 import { faultText } from '../../telemetry/core/request-reason.ts';
 import type { Story } from '../../telemetry/core/story.ts';
 
@@ -61,7 +61,8 @@ function endLine({ id, outcome, failure, refused_for: reason, duration_ms: took 
       ? ''
       : ` The caller got ${failure.code}${failure.status === 200 ? '' : ` (HTTP ${failure.status})`}${failure.about.length > 0 ? `, about ${failure.about.join(' and ')}` : ''}.`;
   const limit = failure?.limit ?? null;
-  const limited = limit === null ? '' : ` It reached a limit: ${refusingLimits[limit]} (${limit}).`;
+  const reached = failure?.reached === undefined ? '' : `, ${reachedText(failure.reached)}`;
+  const limited = limit === null ? '' : ` It reached a limit: ${refusingLimits[limit]} (${limit})${reached}.`;
   const why = reason === null ? '' : ` What the routes said: ${words(reason)}.`;
   return `${id} ${ends[outcome]}${took === null ? '' : `, after ${time(took)}`}.${error}${limited}${why}`;
 }

@@ -32,12 +32,12 @@ export function storyFromLedger(request: SettledRequest): Story {
 
 /** The story of a refused request that the ledger has. Nothing was dispatched, so it has no attempts and no bill. */
 export function storyOfRefusal(refusal: CountedRefusal): Story {
-  const { code, about, limit = null } = refusal;
+  const { code, about, limit = null, reached } = refusal;
   return {
     ...headOf(refusal, 'ledger'),
     duration_ms: refusal.durationMs,
     outcome: 'refused',
-    failure: { code, status: failures[code].status, about: [...about], limit },
+    failure: { code, status: failures[code].status, about: [...about], limit, reached: reached && [...reached] },
     ...{ first_output_ms: null, refused_for: null, route: null, waits: null, plan: null, bill: null },
     ...{ attempt_count: 0, hedge_count: 0, failover_count: 0, resume_count: 0, attempts: [], searches: [] },
     refused_in_minute: refusal.count,

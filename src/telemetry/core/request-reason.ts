@@ -1,6 +1,6 @@
 import { causes } from '../../core/cause.ts';
 import { type FailureCode, failures } from '../../core/failure.ts';
-import { refusingLimits } from '../../core/refusing-limit.ts';
+import { reachedText, refusingLimits } from '../../core/refusing-limit.ts';
 import type { SettledRequest } from '../../core/settled-request.ts';
 import { readAttemptLog } from './attempt-log.ts';
 import { failureFrom } from './ledger-story.ts';
@@ -86,10 +86,11 @@ export function reasonOf({ outcome, failure, refused_for: cause, attempts }: Why
   const failed = failure === null ? [] : [failureTexts[failure.code] ?? words(failure.code)];
   const limit = failure === null ? null : limitFor(failure, reader);
   const limited = limit === null ? [] : [`limit: ${refusingLimits[limit]}`];
+  const reached = reader === 'admin' && failure?.reached !== undefined ? [reachedText(failure.reached)] : [];
   const about = failure === null || failure.about.length === 0 ? [] : [`about ${failure.about.join(' and ')}`];
   const said = cause === null || reader === 'member' ? [] : [`the routes said: ${words(cause)}`];
   const met = fault === undefined ? [] : [`last fault: ${faultFor(fault, reader)}`];
-  const parts = [...status, ...failed, ...limited, ...about, ...said, ...met];
+  const parts = [...status, ...failed, ...limited, ...reached, ...about, ...said, ...met];
   return parts.length === 0 ? undefined : parts.join(', ');
 }
 

@@ -88,7 +88,7 @@ export interface SearchNote extends Pick<SearchRecord, 'provider' | 'result' | '
 }
 
 /** The classification of a failure, without its message, which may repeat what the caller wrote. */
-export type FailureFacts = Pick<Failure, 'code' | 'row' | 'about' | 'limit'> & {
+export type FailureFacts = Pick<Failure, 'code' | 'row' | 'about' | 'limit' | 'reached'> & {
   /** Class of the error behind the failure. The text of that error may have content. */
   readonly causeName: string | undefined;
 };
@@ -211,8 +211,8 @@ function advance(record: OpenRecord, progress: RequestProgress, now: number): vo
 }
 
 /** The facts of a failure that a record may keep. */
-export function failureFacts({ code, row, about, limit, cause }: Failure): FailureFacts {
-  return { code, row, about, limit, causeName: cause instanceof Error ? cause.name : undefined };
+export function failureFacts({ code, row, about, limit, reached, cause }: Failure): FailureFacts {
+  return { code, row, about, limit, reached, causeName: cause instanceof Error ? cause.name : undefined };
 }
 
 /** Shortens a ranking, because a model may have any number of routes. */

@@ -155,6 +155,14 @@ const waitsSchema = z
   })
   .meta({ id: 'RequestWaits', description: 'durations in milliseconds; null: the request did not come so far' });
 
+const reachedSchema = z
+  .object({
+    tag: z.string().optional().meta({ description: 'absent: it is no limit of a tag', example: 'team=search' }),
+    limit: z.string().meta({ description: 'of a budget in USD, otherwise tokens a minute', example: '0.02' }),
+    spent: z.string().optional().meta({ description: 'of a budget, in USD', example: '0.0201' }),
+  })
+  .meta({ id: 'ReachedLimit', description: 'a limit that refused a request, as it was then' });
+
 const failureSchema = z
   .object({
     code: namesOf(failures),
@@ -162,6 +170,9 @@ const failureSchema = z
     about: z.array(z.string()).meta({ description: 'the request fields that the error names' }),
     limit: namesOf(refusingLimits).nullable().default(null).meta({
       description: 'the limit that refused the request; null: no limit did, or an older version recorded it',
+    }),
+    reached: z.array(reachedSchema).optional().meta({
+      description: 'the budgets or the limits in tokens behind `limit`; absent: another limit, or not known',
     }),
   })
   .meta({ id: 'RequestFailure', description: 'the error that the caller got' });

@@ -136,11 +136,11 @@ export function createTelemetry(
   };
 }
 
-function refusalOf(record: RequestRecord, { code, about, limit }: FailureFacts): RefusedRequest {
+function refusalOf(record: RequestRecord, { code, about, limit, reached }: FailureFacts): RefusedRequest {
   const { requestId, correlationId, workspaceId, keyId, surface, stream, startedAt, begun, overAt } = record;
   const modelId = record.modelId ?? record.modelAsked;
   return {
-    ...{ requestId, correlationId, workspaceId, keyId, modelId, surface, stream, code, about, limit },
+    ...{ requestId, correlationId, workspaceId, keyId, modelId, surface, stream, code, about, limit, reached },
     startedAt,
     durationMs: Math.max(0, Math.round((overAt ?? begun) - begun)),
   };

@@ -32,8 +32,8 @@ export function storyOf(record: RequestRecord): Story {
   };
 }
 
-function errorOf({ code, row, about, limit }: FailureFacts): Story['failure'] {
-  return { code, status: row.status, about: [...about], limit: limit ?? null };
+function errorOf({ code, row, about, limit, reached }: FailureFacts): Story['failure'] {
+  return { code, status: row.status, about: [...about], limit: limit ?? null, reached: reached && [...reached] };
 }
 
 /** Rounds to tenths of a millisecond. The clock is finer, but readers do not need that. */
