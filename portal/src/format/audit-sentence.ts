@@ -27,7 +27,7 @@ const sentences: Readonly<Record<Action, string | ((after: Fields) => string)>> 
   'workspace.limits': 'Workspace * was changed:',
   'workspace.labels': 'Workspace * was changed:',
   'workspace.erase-name': 'The name of workspace * was erased',
-  'workspace.tag-budget': 'A budget of workspace * was changed:',
+  'workspace.tag-budget': ({ tag }) => `The budget of tag ${text(tag)} in workspace * was changed:`,
   'workspace.tag-threshold-reached': (after) => `Tag ${text(after['tag'])} of * ${reached(after, 'its budget')}`,
   'workspace.thresholds': 'Alerts of workspace * were changed:',
   'workspace.threshold-reached': (after) => `Workspace * ${reached(after, 'its balance')}`,

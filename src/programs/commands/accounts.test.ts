@@ -161,6 +161,16 @@ it('the budget of a tag is set with its thresholds, and refuses thresholds witho
   ]);
   expect((await run('workspace', 'budget', 'acme')).stdout).toMatch(/ALERTS AT %\n.* 10,90\n/);
   expect(await json(...tag, ...budget, '--thresholds', 'default')).toMatchObject([{ thresholds: [50, 80, 95] }]);
+  await json('workspace', 'budget', 'acme', '--tag', 'team=web', ...budget);
+  await json('workspace', 'budget', 'acme', '--tag', 'team=web', '--clear');
+  const budgetJson = '{"limit":"50","period":"month"}';
+  const trail = (await run('audit', '--action', 'workspace.tag-budget')).stdout.trim().split('\n');
+  expect(trail.slice(1).map((line) => line.replace(/^.* acme +/, ''))).toEqual([
+    `tag team=web, budget ${budgetJson} → -`,
+    `tag team=web, budget ${budgetJson}`,
+    'tag team=search, thresholds [10,90] → default',
+    `tag team=search, budget ${budgetJson}, thresholds default → [10,90]`,
+  ]);
   expect(await refusal(...tag, '--thresholds', '90')).toEqual([
     2,
     expect.stringContaining('give --thresholds with --tag and --budget'),

@@ -60,10 +60,12 @@ function tableOf(entries: readonly AuditEntry[]): string {
   );
 }
 
-/** The fields that differ, with their old and new values. */
-function changeOf({ before, after }: AuditEntry): string {
+/** The tag whose budget changed, and the fields that differ, with their old and new values. */
+function changeOf({ action, before, after }: AuditEntry): string {
   const changes = Object.entries(after).flatMap(([name, value]) => {
     const [was, is] = [shown(before?.[name]), shown(value)];
+    // The object is the workspace, which has a budget for each of many tags.
+    if (action === 'workspace.tag-budget' && name === 'tag') return [`tag ${is}`];
     if (was === is) return [];
     return [was === '-' ? `${name} ${is}` : `${name} ${was} → ${is}`];
   });
