@@ -157,6 +157,9 @@ describe('a failure', () => {
     const failure = dependencyFailure(valkey('WRONGPASS invalid\r\n\u001B[2J pair'));
     expect(dependencySays(failure)).toBe('Refuses the credential (WRONGPASS invalid[2J pair)');
     expect(dependencyAction(failure, 'valkey')).toBe('Correct the password or the key of WEIR_VALKEY_URL');
+    const refused = { cause: 'credential-refused' } as const;
+    expect(dependencyAction(refused, 'events')).toBe('Give the receiver and WEIR_EVENTS_SECRET_FILE the same secret');
+    expect(dependencyAction(refused, 'webhook')).toBe('Give the receiver and WEIR_WEBHOOK_SECRET_FILE the same secret');
     expect(dependencyFailure(new AggregateError([coded('ECONNREFUSED', 'connect')])).reason).toBe('connect');
   });
 

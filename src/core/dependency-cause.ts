@@ -20,6 +20,12 @@ export const dependencies = {
 
 export type Dependency = keyof typeof dependencies;
 
+/** Receivers verify signatures: what they refuse is the secret that signs, and no password. */
+const signedWith: Readonly<Partial<Record<Dependency, string>>> = {
+  webhook: 'WEIR_WEBHOOK_SECRET_FILE',
+  events: 'WEIR_EVENTS_SECRET_FILE',
+};
+
 /** As that of an engine. In `action`, SETTING stands for the setting that names the program. */
 type DependencyRow = Pick<CauseRow, 'says' | 'words' | 'action'>;
 
@@ -248,6 +254,8 @@ export function dependencyAction(
   dependency: Dependency,
   setting: string = dependencies[dependency],
 ): string {
+  const secret = signedWith[dependency];
+  if (cause === 'credential-refused' && secret !== undefined) return `Give the receiver and ${secret} the same secret`;
   return dependencyCauses[cause].action.replaceAll('SETTING', setting);
 }
 

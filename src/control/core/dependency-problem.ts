@@ -22,15 +22,19 @@ const effects: Readonly<Record<Exclude<Dependency, 'database'>, { readonly effec
   },
 };
 
+/** Where the secret of events is set up, for the causes that it has. */
+const eventsSecret = 'docs/how-to/events.md#enable-events';
+
 /** The problem of a program that fails. Undefined: the database, whose problem has figures of its own. */
 export function dependencyProblem({ dependency, ...failure }: FailingDependency) {
   if (dependency === 'database') return undefined;
   const { effect, page } = effects[dependency];
+  const isOfSecret = failure.cause === 'credential-refused' || failure.cause === 'credential-missing';
   return {
     object: dependency,
     kind: dependency === 'valkey' ? ('valkey-down' as const) : ('dependency-failing' as const),
     cause: failure.cause,
     problem: `${dependencySays(failure)}: ${effect}.`,
-    action: `${dependencyAction(failure, dependency)}: ${page}`,
+    action: `${dependencyAction(failure, dependency)}: ${dependency === 'events' && isOfSecret ? eventsSecret : page}`,
   };
 }
