@@ -77,7 +77,7 @@ const apiKey: CustomResource = {
     column('Budget', '.spec.budget.usd', 'Budget, USD.'),
     column('Period', '.spec.budget.period', 'Period of the budget.'),
     condition('Ready', 'Whether requests can use the key.'),
-    column('Used', '.status.lastUsedAt', 'Time since the last request.', { type: 'date' }),
+    column('Used', '.status.lastUsedAt', 'Time since the start of the last settled request.', { type: 'date' }),
     condition('Accepted', 'Whether the object is valid.', 1),
     condition('WithinBudget', 'Whether the budget is not used up.', 1),
     column('Secret', '.spec.secretRef.name', 'Name of the Secret.', { priority: 1 }),

@@ -37,7 +37,7 @@ export const limitsColumn: Column<Pick<KeyObject, 'rate' | 'burst' | 'tokens_per
 };
 
 export const lastUsedColumn: Column<KeyObject> = {
-  title: 'Last used',
+  title: 'Last settled',
   cell: ({ last_used_at: at }) => <LastUsed at={at} />,
 };
 

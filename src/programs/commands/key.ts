@@ -187,7 +187,7 @@ const tableOf =
           wide('MODELS'),
         ],
         // Not cut: numbers never are.
-        ...['#EXPIRES', wide('CREATED'), wide('LAST USED')],
+        ...['#EXPIRES', wide('CREATED'), wide('LAST SETTLED')],
       ],
       keys.map(({ expiresAt, models, createdAt, lastUsedAt, ...key }) => [
         key.id,
