@@ -57,7 +57,8 @@ describe('aliases', () => {
   it('belong to the first in order where no times are known', () => {
     const { names, problems } = namesOf([aliased('b', ['gpt-4o']), aliased('a', ['gpt-4o'])]);
     expect(names).toEqual({ 'gpt-4o': 'test/b' });
-    expect(problems).toEqual([taken('Model/a', 0, '"gpt-4o" is already an alias of Model/b')]);
+    const message = '"gpt-4o" is already an alias of Model/b, which counts because its file name and line come first';
+    expect(problems).toEqual([taken('Model/a', 0, message)]);
   });
 
   it('never take a model out of the catalog: an id wins, whichever object is older', () => {

@@ -32,13 +32,20 @@ export function claimAliases({ models, owners, declared }: AliasClaims): Claimed
       const taken = named ?? owners.get(aliases.get(alias) ?? '');
       if (taken === undefined) aliases.set(alias, id);
       else {
-        const what = named === undefined ? 'already an alias of' : 'the id of';
-        const message = `expected a name of its own, "${alias}" is ${what} ${taken.where}`;
+        const [what, why] = named === undefined ? ['already an alias of', whyFirst(taken, object)] : ['the id of', ''];
+        const message = `expected a name of its own, "${alias}" is ${what} ${taken.where}${why}`;
         refused.push({ object, fault: { path: ['spec', 'aliases', index], message } });
       }
     }
   }
   return { aliases, refused };
+}
+
+/** The end of a message about an object that lost its name to the first one. Empty: the first one is older. */
+export function whyFirst(first: CatalogObject, other: CatalogObject): string {
+  return createdAt(first) === 0 && createdAt(other) === 0
+    ? ', which counts because its file name and line come first'
+    : '';
 }
 
 /** When an object was created, milliseconds since the epoch; 0 if that is unknown, as for objects in a folder. */

@@ -169,7 +169,8 @@ describe('a backend', () => {
       value: { ...account('c', 'Credit').value, spec: { workspace: 'team', usd: '5', note: 'order 8' } },
     };
     const { problems } = compile([account('a', 'Workspace'), account('b', 'Workspace'), credit]);
-    const message = 'expected a name of its own, "team" is already taken by a';
+    const message =
+      'expected a name of its own, "team" is already taken by a, which counts because its file name and line come first';
     expect(problems).toEqual([{ where: 'b', field: 'metadata.name', message }]);
   });
 
@@ -346,12 +347,14 @@ describe('a bad object', () => {
       {
         where: 'Backend/vllm-a',
         field: 'metadata.name',
-        message: 'expected a name of its own, "vllm-a" is already taken by Backend/vllm-a',
+        message:
+          'expected a name of its own, "vllm-a" is already taken by Backend/vllm-a, which counts because its file name and line come first',
       },
       {
         where: 'Model/n',
         field: 'spec.id',
-        message: 'expected a name of its own, "qwen/qwen3-8b" is already taken by Model/m',
+        message:
+          'expected a name of its own, "qwen/qwen3-8b" is already taken by Model/m, which counts because its file name and line come first',
       },
     ]);
   });
@@ -363,7 +366,9 @@ describe('a bad object', () => {
     };
     const young = created(model('young', { ownedBy: 'young' }), '2026-02-01T00:00:00Z');
     const old = created(model('old', { ownedBy: 'old' }), '2026-01-01T00:00:00Z');
-    expect(compile([backend('vllm-a'), young, old]).snapshot.models.get('qwen/qwen3-8b')?.ownedBy).toBe('old');
+    const { snapshot, problems } = compile([backend('vllm-a'), young, old]);
+    expect(snapshot.models.get('qwen/qwen3-8b')?.ownedBy).toBe('old');
+    expect(problems[0]?.message).toMatch(/is already taken by Model\/old$/);
   });
 });
 

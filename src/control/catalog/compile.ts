@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../../core/catalog.ts';
-import { claimAliases, createdAt } from './aliases.ts';
+import { claimAliases, createdAt, whyFirst } from './aliases.ts';
 import { compileBackend, type CompiledBackend, type PodSupport } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
@@ -235,7 +235,7 @@ function unique<Item extends Read<unknown>>(
     const first = kept.get(name);
     if (first === undefined) kept.set(name, item);
     else {
-      const message = `expected a name of its own, "${name}" is already taken by ${first.object.where}`;
+      const message = `expected a name of its own, "${name}" is already taken by ${first.object.where}${whyFirst(first.object, item.object)}`;
       options.report(item.object, [problemIn(item.object, { path: options.path, message })]);
     }
   }

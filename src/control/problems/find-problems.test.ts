@@ -524,6 +524,13 @@ describe('the mistakes of an author', () => {
     expect(await detailAt(3)).toBe(await detailAt(9));
   });
 
+  it('have another advice if the object of another file has the name', async () => {
+    const [other] = await all({ ...well, mistakes: [{ ...mistake('metadata.name'), isNameConflict: true }] });
+    expect(other?.action).toMatch(/^Remove one of the two, or give it another name: /);
+    const [own] = await all({ ...well, mistakes: [{ ...mistake('metadata.name'), isNameConflict: false }] });
+    expect(own?.action).toMatch(/the last good version serves/);
+  });
+
   it('are listed one by one, and counted where an object has many', async () => {
     const found = await all({ ...well, mistakes: Array.from({ length: 9 }, (_, index) => mistake(`spec.f${index}`)) });
     expect(found.map(({ problem }) => problem).slice(-2)).toEqual([

@@ -8,6 +8,8 @@ import type { ConditionStatus } from '../core/live-catalog.ts';
 export interface CatalogMistake extends CatalogProblem {
   /** For example `Backend/vllm-a`. Undefined: the text has no object with a kind and a name. */
   readonly object: string | undefined;
+  /** Another object has its name, id or alias, and counts. Absent: no. */
+  readonly isNameConflict?: boolean;
 }
 
 /** A condition in the status of an object. */
@@ -44,11 +46,15 @@ export function mistakes(found: readonly CatalogMistake[]): readonly Finding[] {
 const whatToMend =
   'Correct the field. Until then the last good version serves, if there is one: docs/operate/runbooks.md#weirobjectrefused';
 
-function mistakeOf(object: string, { where, field, message }: CatalogMistake): Finding {
+/** No earlier version serves here: the object that is named does. */
+const whatToRename = 'Remove one of the two, or give it another name: docs/operate/runbooks.md#weirobjectrefused';
+
+function mistakeOf(object: string, { where, field, message, isNameConflict }: CatalogMistake): Finding {
   const text = (field === '' ? message : `${field}: ${message}`).slice(0, maxMessageLength);
   const place = where === object ? '' : ` (${where})`;
   // The place is not part of the identity: an edit above the mistake moves its line, and the mistake stays the same.
-  return { object, kind: 'object-refused', detail: text, problem: `Refused: ${text}${place}.`, action: whatToMend };
+  const action = isNameConflict ? whatToRename : whatToMend;
+  return { object, kind: 'object-refused', detail: text, problem: `Refused: ${text}${place}.`, action };
 }
 
 function rest(object: string, more: number): Finding {

@@ -111,7 +111,11 @@ function observedObject(object: KubeObject, view: CatalogView, now: number): Obs
 async function mistakesOf({ problems, compilation }: CatalogView, inSlices: InSlices): Promise<CatalogMistake[]> {
   const compiled = new Set(compilation.problems);
   const ofObjects = await inSlices(compilation.results, ([object, result]) =>
-    result.problems.map(({ problem }) => ({ ...problem, object: declaredName(object) })),
+    result.problems.map(({ problem, cause }) => ({
+      ...problem,
+      object: declaredName(object),
+      isNameConflict: cause === 'name-conflict',
+    })),
   );
   const ofFiles = problems.flatMap((problem) =>
     compiled.has(problem) ? [] : [{ ...problem, object: problem.object }],
