@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Authorship } from '../core/administration.ts';
+import { type Money, parseUsd } from '../../core/money.ts';
 import { byIds } from '../databases/by-ids.ts';
 import type { Schema } from '../databases/schema.ts';
 import { isSqlite } from '../databases/sql-dialect.ts';
@@ -10,6 +11,14 @@ export interface ModelPrices {
   readonly prompt: string;
   readonly completion: string;
   readonly input_cache_read: string;
+}
+
+/** Prices of a token in units of 10⁻¹² USD. */
+export type TokenPrices = Readonly<Record<'prompt' | 'cached' | 'completion', Money>>;
+
+export interface RecordedPrices {
+  readonly at: number;
+  readonly prices: TokenPrices;
 }
 
 /** A lock of PostgreSQL that only this function takes. */
@@ -71,4 +80,29 @@ async function lastPrices(
   );
   // oxlint-disable-next-line typescript/consistent-type-assertions -- `recordModelPrices` alone writes these entries.
   return new Map(rows.map(({ object_id: id, after }) => [id, JSON.parse(after) as Readonly<Record<string, unknown>>]));
+}
+
+/** The prices of models that the audit trail has, oldest first. */
+export async function recordedPrices(
+  queries: Kysely<Schema>,
+  models: readonly string[],
+): Promise<ReadonlyMap<string, readonly RecordedPrices[]>> {
+  const rows = await byIds(models, (some) =>
+    queries
+      .selectFrom('audit')
+      .select(['object_id', 'at', 'after'])
+      .where('object_id', 'in', some)
+      .where('action', '=', 'model.price')
+      .orderBy('id')
+      .execute(),
+  );
+  const prices = new Map<string, RecordedPrices[]>();
+  for (const { object_id: model, at, after } of rows) {
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- `recordModelPrices` alone writes these entries.
+    const { prompt, completion, input_cache_read: cached } = JSON.parse(after) as ModelPrices;
+    const read = (text: string): Money => parseUsd(text) ?? 0n;
+    const of = { prompt: read(prompt), cached: read(cached), completion: read(completion) };
+    prices.getOrInsertComputed(model, () => []).push({ at: Number(at), prices: of });
+  }
+  return prices;
 }

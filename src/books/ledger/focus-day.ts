@@ -1,12 +1,11 @@
 import type { Kysely, Transaction } from 'kysely';
-import { formatUsd, type Money, parseUsd } from '../../core/money.ts';
+import { formatUsd, type Money } from '../../core/money.ts';
 import { keyOwners } from '../accounts/keys.ts';
-import type { ModelPrices } from '../accounts/model-prices.ts';
+import { type RecordedPrices, recordedPrices, type TokenPrices } from '../accounts/model-prices.ts';
 import { listTagNames } from '../accounts/tag-budgets.ts';
 import { listWorkspaces } from '../accounts/workspaces.ts';
 import type { UsageLine } from '../core/administration.ts';
 import { monthAt } from '../core/statement.ts';
-import { byIds } from '../databases/by-ids.ts';
 import { atOneMoment } from '../databases/one-moment.ts';
 import type { Schema } from '../databases/schema.ts';
 import { type FocusCharge, focusRow, type FocusRow, labelTags } from './focus-columns.ts';
@@ -15,14 +14,6 @@ import { usageReport } from './usage-report.ts';
 
 // The usage of a day as rows of FOCUS 1.2, the FinOps Open Cost and Usage Specification (https://focus.finops.org): one for each
 // key, model and meter. A workspace is the billing account, an identity the sub account, a key the resource, a model the SKU.
-
-/** Prices of a token in units of 10⁻¹² USD. */
-type TokenPrices = Readonly<Record<'prompt' | 'cached' | 'completion', Money>>;
-
-interface RecordedPrices {
-  readonly at: number;
-  readonly prices: TokenPrices;
-}
 
 /** Units have the names of FOCUS; one that it does not know begins with a capital. */
 const tokens = 'Tokens';
@@ -141,29 +132,4 @@ function pricesOf(
   const known = until.map(({ prices }) => prices).toReversed();
   if (!withSearches) return [...known, free];
   return changed ? [] : known.slice(0, 1);
-}
-
-/** The prices of models that the audit trail has, oldest first. */
-async function recordedPrices(
-  transaction: Transaction<Schema>,
-  models: readonly string[],
-): Promise<ReadonlyMap<string, readonly RecordedPrices[]>> {
-  const rows = await byIds(models, (some) =>
-    transaction
-      .selectFrom('audit')
-      .select(['object_id', 'at', 'after'])
-      .where('object_id', 'in', some)
-      .where('action', '=', 'model.price')
-      .orderBy('id')
-      .execute(),
-  );
-  const prices = new Map<string, RecordedPrices[]>();
-  for (const { object_id: model, at, after } of rows) {
-    // oxlint-disable-next-line typescript/consistent-type-assertions -- `recordModelPrices` alone writes these entries.
-    const { prompt, completion, input_cache_read: cached } = JSON.parse(after) as ModelPrices;
-    const read = (text: string): Money => parseUsd(text) ?? 0n;
-    const of = { prompt: read(prompt), cached: read(cached), completion: read(completion) };
-    prices.getOrInsertComputed(model, () => []).push({ at: Number(at), prices: of });
-  }
-  return prices;
 }

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import * as figures from '../accounts/account-figures.ts';
 import * as alerts from '../accounts/alerts.ts';
 import * as audit from '../accounts/audit.ts';
+import * as billed from '../accounts/billed-prices.ts';
 import * as avoidable from '../accounts/avoidable-limits.ts';
 import * as declarations from '../accounts/declarations.ts';
 import * as declaredKeys from '../accounts/declared-keys.ts';
@@ -154,6 +155,7 @@ export const reads = {
   listIdentities: identities.listIdentities,
   findIdentity: identities.findIdentity,
   keptSince: kept.keptSince,
+  billedPrices: billed.billedPrices,
   sharedSecret: secrets.readSharedSecret,
   listVectorReferences: vectors.listVectorReferences,
 };

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Refusal, refusal } from '../../books/core/operator-refusals.ts';
+import { formatUsd, parseUsd, type Prices } from '../../core/money.ts';
 import type { Story } from '../../telemetry/core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
 import { maxSamples } from '../../books/core/refusal.ts';
@@ -33,9 +34,33 @@ export function explainCommand(program: Command): void {
       if (story === undefined) throw requestUnknown(request, services);
       const workspaces = await accounts.workspaceNames();
       if (others.length > 0) return { json: stories, text: matchesText(request, stories, workspaces) };
-      return { json: story, text: storyText(story, { workspaces, silent: silentOnes(services) }) };
+      const prices = await pricesOf(story, accounts);
+      const json = { ...story, bill: story.bill && { ...story.bill, prices: prices ? shownPrices(prices) : null } };
+      return { json, text: storyText(story, { workspaces, silent: silentOnes(services), prices }) };
     },
   );
+}
+
+/** The unit prices of the bill. Undefined: nothing was billed, or they are not known any more. */
+async function pricesOf(
+  { bill, model, started_at: startedAt }: Story,
+  accounts: Pick<Accounts, 'billedPrices'>,
+): Promise<Prices | undefined> {
+  if (bill === null || bill.counted_by === null || model === null) return undefined;
+  const usage = {
+    ...{ promptTokens: bill.prompt_tokens, completionTokens: bill.completion_tokens },
+    ...{ cachedTokens: bill.cached_tokens ?? undefined, webSearches: bill.web_searches ?? undefined },
+  };
+  const cost = parseUsd(bill.cost) ?? 0n;
+  return accounts.billedPrices({ modelId: model, startedAt: Date.parse(startedAt), usage, cost });
+}
+
+/** USD per token and per search, with the names of the catalog. */
+function shownPrices({ prompt, completion, inputCacheRead, webSearch }: Prices) {
+  return {
+    ...{ prompt: formatUsd(prompt), completion: formatUsd(completion), input_cache_read: formatUsd(inputCacheRead) },
+    web_search: webSearch === undefined ? null : formatUsd(webSearch),
+  };
 }
 
 interface Found {

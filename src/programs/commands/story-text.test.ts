@@ -37,3 +37,15 @@ it('names the limit that refused a request', () => {
   );
   expect(refused(null)).not.toContain('limit:');
 });
+
+it('shows the unit prices of the bill, or that they are not known', () => {
+  const prices = { prompt: 150_000n, completion: 600_000n, inputCacheRead: 30_000n };
+  expect(storyText(sampleStory(), { ...options, prices })).toContain(
+    'Prices in USD per million tokens: 0.15 input, 0.03 cached input, 0.6 output.',
+  );
+  expect(storyText(sampleStory(), { ...options, prices: { ...prices, webSearch: 5_000_000_000n } })).toContain(
+    '0.6 output; 0.005 USD for a web search.',
+  );
+  expect(storyText(sampleStory(), options)).toContain('Its unit prices are not known');
+  expect(storyText(sampleStory({ bill: null }), options)).not.toMatch(/prices/i);
+});

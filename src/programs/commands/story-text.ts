@@ -1,3 +1,4 @@
+import { formatUsd, type Money, type Prices } from '../../core/money.ts';
 import { reachedText, refusingLimits } from '../../core/refusing-limit.ts';
 import { faultText } from '../../telemetry/core/request-reason.ts';
 import type { Story } from '../../telemetry/core/story.ts';
@@ -7,6 +8,8 @@ interface TextOptions {
   readonly workspaces: (id: string) => string;
   /** Services that did not answer; their requests are missing. */
   readonly silent: readonly string[];
+  /** Unit prices of the bill. Undefined: they are not known any more. */
+  readonly prices?: Prices | undefined;
 }
 
 type Attempt = NonNullable<Story['attempts']>[number];
@@ -26,6 +29,7 @@ export function storyText(story: Story, options: TextOptions): string {
         `Web search at ${time(began)} with ${provider}: ${result === 'found' ? 'results' : words(result)} after ${time(took)}.`,
     ),
     billLine(story),
+    ...priceLines(story, options),
     ...refusedLines(story),
     ...(story.source === 'ledger'
       ? [
@@ -188,6 +192,19 @@ function unrememberedLines({ attempts, attempt_count: count, route }: Story): re
     ];
   const more = count - attempts.length;
   return more > 0 ? [`${more} more attempts are not remembered one by one.`] : [];
+}
+
+const perMillion = (price: Money): string => formatUsd(price * 1_000_000n);
+
+function priceLines({ bill }: Story, { prices }: TextOptions): readonly string[] {
+  if (bill === null || bill.counted_by === null) return [];
+  if (prices === undefined)
+    return ['Its unit prices are not known: the audit trail does not show which prices gave this amount.'];
+  const { prompt, inputCacheRead, completion, webSearch } = prices;
+  const searches = webSearch === undefined ? '' : `; ${formatUsd(webSearch)} USD for a web search`;
+  return [
+    `Prices in USD per million tokens: ${perMillion(prompt)} input, ${perMillion(inputCacheRead)} cached input, ${perMillion(completion)} output${searches}.`,
+  ];
 }
 
 const counters = { engine: 'the engine', tokenizer: 'the model’s tokenizer', estimate: 'an estimate' } as const;
