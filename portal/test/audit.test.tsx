@@ -94,6 +94,14 @@ describe('the audit log', () => {
       'Member mia@example.com was invited as viewer.',
     ],
     [
+      {
+        ...{ action: 'workspace.tag-budget', object: 'ws_1', workspace: 'acme' },
+        before: { tag: 'team=ads', budget: null },
+        after: { tag: 'team=ads', budget: { limit: '5', period: 'day' } },
+      },
+      'The budget of tag team=ads in workspace acme was changed: budget $5.00 a day, was none.',
+    ],
+    [
       { action: 'model.accept-vectors', object: 'acme/embed', workspace: null, after: { route: 'acme/embed@gpu' } },
       'The vectors of acme/embed@gpu are the reference of model acme/embed.',
     ],
