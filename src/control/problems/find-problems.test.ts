@@ -407,6 +407,17 @@ describe('the rules', () => {
     expect(await all(inService({ disk: undefined, catalogAgeMs: undefined }))).toEqual([]);
   });
 
+  it.each([
+    ['ENOSPC: no space left on device, write', /^Make room .* continues by itself: docs/],
+    ['EDQUOT: disk quota exceeded, write', /^Make room .* continues by itself: docs/],
+    ['EACCES: permission denied, open', /^Correct what the reason names; Weir then continues by itself: docs/],
+    ['EROFS: read-only file system, open', /^Stop Weir, repair or mount .*, then start Weir: docs/],
+    ['EIO: i/o error, fdatasync', /^Stop Weir, repair or mount .*, then start Weir: docs/],
+  ])('ask for a restart only where the disk must be mounted again: %s', async (journalFault, action) => {
+    const found = await all(inStore({ hasRoom: false, journalFault }));
+    expect(found.map((one) => one.action)).toEqual([expect.stringMatching(action)]);
+  });
+
   it('name a section of a page that is there, wherever an action names one', async () => {
     for (const [, observed] of table) {
       for (const { action } of await all(observed)) {

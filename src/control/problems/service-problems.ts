@@ -112,6 +112,26 @@ function databaseDown({ reason = '', cause, journalBytes, isDamaged }: ObservedS
   };
 }
 
+const makeRoom = 'Make room on the data folder’s disk; Weir then continues by itself';
+const mountAgain = 'Stop Weir, repair or mount the data folder’s disk, then start Weir';
+/**
+ * What to do about a journal that cannot be written, by the code at the beginning of the reason. Weir tries again four times a
+ * second, and opens the journal's files by name, so only a disk that must be mounted again needs a restart: open files keep it
+ * mounted, and the folders are made at the start.
+ */
+const journalActions: ReadonlyMap<string | undefined, string> = new Map([
+  ['ENOSPC', makeRoom],
+  ['EDQUOT', makeRoom],
+  ['EROFS', mountAgain],
+  ['EIO', mountAgain],
+  ['ENOENT', mountAgain],
+]);
+
+function journalAction(fault = ''): string {
+  const [code] = /^[A-Z]+\b/.exec(fault) ?? [];
+  return journalActions.get(code) ?? 'Correct what the reason names; Weir then continues by itself';
+}
+
 function storeProblems(store: ObservedStore, isListed: IsListed): readonly Finding[] {
   const { database, journalBytes, journalFault, journalLimitBytes, hasRoom } = store;
   const full = journalBytes / journalLimitBytes;
@@ -121,8 +141,7 @@ function storeProblems(store: ObservedStore, isListed: IsListed): readonly Findi
     ...when(journalFault !== undefined, {
       ...journal,
       problem: `Cannot be written (${journalFault}): new requests are refused with 503.`,
-      action:
-        'Make the data folder’s disk writable, then start Weir again: docs/operate/runbooks.md#weirjournalfilling',
+      action: `${journalAction(journalFault)}: docs/operate/runbooks.md#weirjournalfilling`,
     }),
     ...when(database === 'replaying', {
       ...{ object: 'database', kind: 'database-replaying' },
