@@ -85,7 +85,7 @@ export interface FailingBackend {
 export interface EndpointCounts {
   /** Endpoints that get requests. */
   readonly healthy: number;
-  /** Healthy to Envoy, ejected by this service because requests to them failed. */
+  /** Healthy to Envoy, ejected by this service because attempts on them failed or were slow. */
   readonly ejected: number;
   /** Endpoints that Envoy does not use: their health check, or connections to them, fail. */
   readonly unhealthy: number;
@@ -113,8 +113,11 @@ export interface FailingEndpoint {
 /** The answer to a health check: its HTTP status, or the reason why there is none. */
 export type HealthCheckAnswer = { readonly status: number } | { readonly problem: string };
 
-/** `health-check`: Envoy's health check of the endpoint fails. `requests`: requests to it failed, or could not be sent. */
-export const endpointFaults = ['health-check', 'requests'] as const;
+/**
+ * `health-check`: Envoy's health check of the endpoint fails. `requests`: attempts on it failed, or could not be sent. `slow`: its first
+ * output came so late that other endpoints answered first.
+ */
+export const endpointFaults = ['health-check', 'requests', 'slow'] as const;
 export type EndpointFault = (typeof endpointFaults)[number];
 
 /** Why a backend cannot be reached. `no-address`: it has no endpoint. `unhealthy`: no endpoint passes the health check. */

@@ -232,7 +232,7 @@ test('what the Envoy of one replica refuses, lacks or cannot reach is told with 
     'backends',
     'vllm-a',
     'Healthy',
-    'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.5:8000 failed requests lately; 10.0.0.3:8000 fails the health check',
+    'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.5:8000 failed recent attempts; 10.0.0.3:8000 fails the health check',
   );
   replica.ejected.clear();
   replica.envoy.endpoints.clear();

@@ -11,12 +11,12 @@ import { type Column, Table } from '../parts/table.tsx';
 const routeStates: Readonly<Record<ModelRouteObject['state'], string>> = {
   available: 'Available',
   full: 'Full: all its slots are taken',
-  ejected: 'Ejected: its requests failed',
-  probe: 'Being probed: its requests failed before',
+  ejected: 'Ejected: attempts failed or were slow',
+  probe: 'Being probed: attempts failed or were slow before',
   'invalid-structure': 'Not asked for structured answers: they were invalid',
   'other-vectors': 'Without requests: its vectors are others than those of the model, or not known',
   'structure-probe': 'Being probed for structured answers',
-  'last-resort': 'Last resort: its requests failed, and there is no other',
+  'last-resort': 'Last resort: attempts failed, and there is no other',
 };
 
 type Traffic = ModelHistoryObject['traffic'];
@@ -102,7 +102,8 @@ interface EndpointRow {
 const endpointStates = {
   serving: { word: 'Gets requests', tone: 'good' },
   'health-check': { word: 'Fails its health check', tone: 'bad' },
-  requests: { word: 'Gets none: requests failed', tone: 'warn' },
+  requests: { word: 'Gets none: attempts failed', tone: 'warn' },
+  slow: { word: 'Gets none: is slow', tone: 'warn' },
 } as const satisfies Readonly<Record<string, { readonly word: string; readonly tone: Tone }>>;
 
 const endpointColumns: readonly Column<EndpointRow>[] = [

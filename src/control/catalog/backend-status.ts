@@ -189,7 +189,8 @@ function isIncomplete(endpoints: ObservedEndpoints | undefined): boolean {
 
 const faultTexts: Readonly<Record<EndpointFault, string>> = {
   'health-check': 'fails the health check',
-  requests: 'failed requests lately',
+  requests: 'failed recent attempts',
+  slow: 'is slow: other endpoints answered first',
 };
 
 /** `fails the health check (HTTP 401; …)` */

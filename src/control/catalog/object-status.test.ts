@@ -192,7 +192,13 @@ describe('the endpoints of a Backend', () => {
       'each with its reason',
       [{ healthy: 6, failing: [third, fifth] }],
       '6 of 8',
-      'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; 10.0.0.5:8000 failed requests lately',
+      'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; 10.0.0.5:8000 failed recent attempts',
+    ],
+    [
+      'that one is slow, although no attempt failed',
+      [{ healthy: 7, failing: [{ ...fifth, why: 'slow' }] }],
+      '7 of 8',
+      'True SomeEndpointsFail: 7 of 8 endpoints; 10.0.0.5:8000 is slow: other endpoints answered first',
     ],
     [
       'how many more there are',
@@ -205,7 +211,7 @@ describe('the endpoints of a Backend', () => {
       [{ healthy: 7, failing: [third] }, { healthy: 6, failing: [third, fifth] }, undefined],
       '6 of 8',
       'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; ' +
-        '10.0.0.5:8000 failed requests lately (seen by weir-0, weir-1)',
+        '10.0.0.5:8000 failed recent attempts (seen by weir-0, weir-1)',
     ],
     [
       'that different replicas miss different ones',
@@ -214,7 +220,7 @@ describe('the endpoints of a Backend', () => {
         { healthy: 7, failing: [fifth] },
       ],
       '6 of 8',
-      'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; 10.0.0.5:8000 failed requests lately',
+      'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; 10.0.0.5:8000 failed recent attempts',
     ],
   ])('say %s', (_about, seen, summary, says) => {
     expect(statusOf(seen)).toMatchObject({ endpoints: { summary }, healthy: says, servable: 'True RoutesReady: ' });

@@ -29,7 +29,7 @@ const endpointCountsSchema = z
   .object({
     total: count,
     healthy: count.meta({ description: 'endpoints that get requests' }),
-    ejected: count.meta({ description: 'endpoints that get no requests because earlier ones failed' }),
+    ejected: count.meta({ description: 'endpoints that get no requests because earlier attempts failed or were slow' }),
     unhealthy: count.meta({ description: 'endpoints that fail the health check' }),
   })
   .meta({ id: 'EndpointCounts' });

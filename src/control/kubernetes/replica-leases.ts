@@ -254,6 +254,6 @@ function readEndpoints({
   trouble,
   ...written
 }: WrittenCatalog['endpoints'][string]): ObservedEndpoints {
-  const ejected = written.ejected ?? failing.filter(({ why }) => why === 'requests').length;
+  const ejected = written.ejected ?? failing.filter(({ why }) => why !== 'health-check').length;
   return { total, healthy, ejected, unhealthy: Math.max(0, total - healthy - ejected), failing, trouble };
 }

@@ -64,7 +64,7 @@ const envoyTimeoutMs = 1_000;
 export interface CatalogOptions
   extends
     Omit<CatalogSourceOptions, 'onChange'>,
-    Pick<CatalogFacts, 'isServing' | 'ejected' | 'record' | 'answerOf' | 'probeOf' | 'vectorsFaults'> {
+    Pick<CatalogFacts, 'isServing' | 'ejected' | 'slow' | 'record' | 'answerOf' | 'probeOf' | 'vectorsFaults'> {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;

@@ -26,6 +26,7 @@ it('gives others a turn every few milliseconds, however many backends there are'
       isServing: ({ id }) => (compute(0.05), id !== 'm1@b1'),
       isListed: ({ id }) => (compute(0.05), id !== 'm2'),
       ejected: ({ id }) => (compute(0.05), id === 'm3@b3' ? ['10.0.0.1:80'] : []),
+      slow: () => [],
       troubleOf: () => undefined,
       answerOf: () => undefined,
       record: () => ({ answeredAt: undefined, failing: undefined, refusal: undefined, triedAt: undefined }),

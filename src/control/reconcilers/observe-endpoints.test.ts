@@ -10,13 +10,14 @@ const sick = { endpoint: '10.0.0.1:8000', why: 'health-check' } as const;
 async function observe(
   counts: EnvoyEndpoints,
   ejected: Readonly<Record<string, readonly string[]>> = {},
-  routes = [one, two],
+  { routes = [one, two], slow = [] }: { readonly routes?: readonly Route[]; readonly slow?: readonly string[] } = {},
 ) {
   const models = new Map(routes.map((route) => [route.id, { routes: [route] } as unknown as Model]));
   const snapshot = { models, clusters: [one.backend.cluster] };
   const envoy = { active: new Set([one.backend.cluster.name]), endpoints: new Map([['a', counts]]) };
   const observed = await observeEndpoints(snapshot, envoy, {
     ejected: ({ id }: Route) => ejected[id] ?? [],
+    slow: () => slow,
     troubleOf: () => 'spec.service: no pod is ready',
     answerOf: (backend, endpoint) => (endpoint === sick.endpoint ? { status: 503 } : undefined),
   });
@@ -31,6 +32,15 @@ it('counts those that are well, and names the others: those of Envoy, then those
       { endpoint: '10.0.0.5:8000', why: 'requests' },
     ],
   });
+});
+
+it('says of an ejected endpoint that it is slow, where others answered first', async () => {
+  const names = ['10.0.0.5:8000', '10.0.0.6:8000'];
+  const well = { total: 8, healthy: 8, failing: [] };
+  expect((await observe(well, { 'two@a': names }, { slow: names.slice(1) }))?.failing).toEqual([
+    { endpoint: '10.0.0.5:8000', why: 'requests' },
+    { endpoint: '10.0.0.6:8000', why: 'slow' },
+  ]);
 });
 
 it('counts an endpoint once that fails in both ways', async () => {
@@ -50,7 +60,7 @@ it('takes a route that leaves out all endpoints for a fault of its model, unless
   expect(await observe(well, { 'one@a': all })).toMatchObject({ healthy: 2, failing: [] });
   expect(await observe(well, { 'one@a': all, 'two@a': ['10.0.0.2:8000'] })).toMatchObject({ healthy: 1 });
   expect(await observe(well, { 'one@a': all, 'two@a': all })).toMatchObject({ healthy: 0, ejected: 2 });
-  expect(await observe(well, { 'one@a': all }, [one])).toMatchObject({ healthy: 0 });
+  expect(await observe(well, { 'one@a': all }, { routes: [one] })).toMatchObject({ healthy: 0 });
 });
 
 it('says why there is none', async () => {
@@ -58,7 +68,7 @@ it('says why there is none', async () => {
 });
 
 it('knows nothing of a Backend that Envoy does not have', async () => {
-  const asked = { ejected: () => [], troubleOf: () => undefined, answerOf: () => undefined };
+  const asked = { ejected: () => [], slow: () => [], troubleOf: () => undefined, answerOf: () => undefined };
   const snapshot = { models: new Map<string, Model>(), clusters: [one.backend.cluster] };
   const counts = { total: 1, healthy: 1, failing: [] };
   expect([

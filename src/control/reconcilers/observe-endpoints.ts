@@ -2,7 +2,12 @@
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { InSlices } from '../../core/clock.ts';
 import { maxNamedEndpoints } from '../core/live-catalog.ts';
-import type { HealthCheckAnswer, ObservedEndpoints, Unreachable } from '../../core/observed-catalog.ts';
+import type {
+  FailingEndpoint,
+  HealthCheckAnswer,
+  ObservedEndpoints,
+  Unreachable,
+} from '../../core/observed-catalog.ts';
 import type { EnvoyClusters, EnvoyEndpoints } from '../envoy/runtime/cluster-publisher.ts';
 import { createSlices } from '../../process/turns.ts';
 
@@ -10,6 +15,8 @@ import { createSlices } from '../../process/turns.ts';
 export interface EndpointFacts {
   /** Names of the endpoints to which a route sends no requests, because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
+  /** Those of them that are ejected because other endpoints answered first. */
+  readonly slow: (route: Route) => readonly string[];
   /** Why no endpoint of a cluster is found; undefined where there are some. */
   readonly troubleOf: (cluster: string) => string | undefined;
   /** The answer of an endpoint that fails its health check. */
@@ -34,16 +41,22 @@ export function unreachableBy({ total, healthy }: EnvoyEndpoints): Unreachable |
 export async function observeEndpoints(
   { models, clusters }: Pick<Snapshot, 'models' | 'clusters'>,
   envoy: EnvoyClusters | undefined,
-  { ejected, troubleOf, answerOf, inSlices = createSlices() }: EndpointFacts & { readonly inSlices?: InSlices },
+  { ejected, slow, troubleOf, answerOf, inSlices = createSlices() }: EndpointFacts & { readonly inSlices?: InSlices },
 ): Promise<ReadonlyMap<string, ObservedEndpoints>> {
   const routes = Map.groupBy(routesOf(models), ({ backend }) => backend.name);
   const observed = await inSlices(clusters, (cluster): readonly (readonly [string, ObservedEndpoints])[] => {
     const { name, backend } = cluster;
     const counts = envoy && envoyEndpoints(envoy, cluster);
     if (counts === undefined) return [];
-    const names = ejectedBy(routes.get(backend) ?? [], { total: counts.total, ejected });
+    const ofBackend = routes.get(backend) ?? [];
+    const names = ejectedBy(ofBackend, { total: counts.total, ejected });
+    const late = new Set(names.length === 0 ? [] : ofBackend.flatMap(slow));
+    const others = names.map((endpoint) => ({
+      endpoint,
+      why: late.has(endpoint) ? ('slow' as const) : ('requests' as const),
+    }));
     const trouble = counts.total === 0 ? troubleOf(name) : undefined;
-    return [[backend, { ...withEjected(counts, names, (endpoint) => answerOf(backend, endpoint)), trouble }]];
+    return [[backend, { ...withEjected(counts, others, (endpoint) => answerOf(backend, endpoint)), trouble }]];
   });
   return new Map(observed.flat());
 }
@@ -67,7 +80,7 @@ function ejectedBy(
 
 function withEjected(
   { total, healthy, failing }: EnvoyEndpoints,
-  names: readonly string[],
+  ejected: readonly FailingEndpoint[],
   answerOf: (endpoint: string) => HealthCheckAnswer | undefined,
 ): Omit<ObservedEndpoints, 'trouble'> {
   // Envoy ejects no endpoint of a Backend by itself.
@@ -75,18 +88,15 @@ function withEjected(
     why === 'health-check' ? [{ endpoint, why, answer: answerOf(endpoint) }] : [],
   );
   const known = new Set(checked.map(({ endpoint }) => endpoint));
-  const others = names.filter((name) => !known.has(name));
+  const others = ejected.filter(({ endpoint }) => !known.has(endpoint));
   // Envoy names only some of the endpoints that it does not use: an ejected one may be among the unnamed ones.
   const unnamed = total - healthy - failing.length;
-  const ejected = Math.min(healthy, Math.max(0, others.length - Math.max(0, unnamed)));
+  const left = Math.min(healthy, Math.max(0, others.length - Math.max(0, unnamed)));
   return {
     total,
-    healthy: healthy - ejected,
-    ejected,
+    healthy: healthy - left,
+    ejected: left,
     unhealthy: total - healthy,
-    failing: [
-      ...checked.slice(0, maxNamedEndpoints),
-      ...others.map((endpoint) => ({ endpoint, why: 'requests' as const })),
-    ],
+    failing: [...checked.slice(0, maxNamedEndpoints), ...others],
   };
 }

@@ -75,7 +75,7 @@ export interface RankedRoute {
 }
 
 /**
- * `cannot-serve`: it lacks a needed capability. `full`: all its slots are taken. `ejected`: requests to it failed.
+ * `cannot-serve`: it lacks a needed capability. `full`: all its slots are taken. `ejected`: attempts on it failed or were slow.
  * `invalid-structure`: its answers have lacked the requested structure. `other-vectors`: the vectors of all its endpoints are others than
  * those of the model, or not known.
  */

@@ -126,7 +126,7 @@ function leftOutText(why: Plan['left_out'][number]['why'], lacks: readonly strin
     case 'full':
       return 'all its slots were taken';
     case 'ejected':
-      return 'requests to it failed lately';
+      return 'attempts on it failed or were slow lately';
     case 'invalid-structure':
       return 'its answers have been missing the requested structure';
     case 'other-vectors':

@@ -178,6 +178,7 @@ function openServiceCatalog(
     extraClusters: found === undefined ? [] : [found.cluster],
     isServing: isWell,
     ejected: health.ejected,
+    slow: health.slow,
     record: health.record,
     answerOf: checks.answerOf,
     probeOf: probes.of,

@@ -108,7 +108,7 @@ const leftOutSchema = z
     route: z.string(),
     why: z.enum(leftOutReasons).meta({
       description:
-        'cannot-serve: it lacks what the request needs; full: all its slots are taken; ejected: its requests failed; invalid-structure: its answers have been missing the structure; other-vectors: its vectors are others than those of the model, or not known',
+        'cannot-serve: it lacks what the request needs; full: all its slots are taken; ejected: attempts on it failed or were slow; invalid-structure: its answers have been missing the structure; other-vectors: its vectors are others than those of the model, or not known',
     }),
     lacks: z.array(z.string()).meta({ description: 'the request fields that it cannot serve' }),
   })

@@ -18,7 +18,7 @@ export function addBackendGauges(registry: Registry, { endpoints, backendHealth 
   const labelledGauge = labelledGaugesOf(registry);
   labelledGauge(
     'weir_endpoints',
-    'Endpoints of each backend. healthy: get requests; unhealthy: fail the health check; ejected: requests to them failed.',
+    'Endpoints of each backend. healthy: get requests; unhealthy: fail the health check; ejected: attempts on them failed or were slow.',
     ['backend', 'state'],
     async () =>
       [...(await endpoints())].flatMap(([backend, counts]) =>

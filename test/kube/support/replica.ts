@@ -145,6 +145,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     extraClusters: [],
     isServing: ({ id }: Route) => !out.has(id),
     ejected: ({ id }: Route) => ejected.get(id) ?? [],
+    slow: () => [],
     record: () => ({ answeredAt: undefined, failing: undefined, refusal: undefined, triedAt: undefined }),
     answerOf: () => undefined,
     probeOf: () => ({ at: 0, since: 0, answer: { kind: 'lists' } }),

@@ -146,6 +146,8 @@ export function createEndpointHealth(options: EndpointHealthOptions) {
     isServing: (now: number): boolean => !circuit.isEjected(now) && !isCool(memory, now),
     /** Whether the endpoint is ejected, and no probe is under way. */
     isEjected: circuit.isEjected,
+    /** Whether it is ejected because other endpoints answered first. No attempt needs to have failed. */
+    isSlow: (now: number): boolean => circuit.isEjected(now) && memory.fault === undefined,
     probing: circuit.probing,
   };
 }

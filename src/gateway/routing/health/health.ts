@@ -46,6 +46,8 @@ export interface LiveHealth extends Health, RoutingView {
   readonly recovered: (route: Route, endpoint: string, rulesOut: RulesOut) => void;
   /** Names of the route's endpoints that get no requests because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
+  /** Those of them that are ejected because other endpoints answered first. */
+  readonly slow: (route: Route) => readonly string[];
   /** The 95th percentile of the recent times to the first output of streams, milliseconds. Undefined: there was no stream. */
   readonly firstOutputP95: (route: Route) => number | undefined;
 }
@@ -184,6 +186,12 @@ export function createHealth({ clock, random, endpoints, pools, admitted }: Heal
       return healthOf(route)
         .endpoints()
         .flatMap((health) => (health.isServing(now) ? [] : [health.endpoint.name]));
+    },
+    slow: (route) => {
+      const now = elapsed();
+      return healthOf(route)
+        .endpoints()
+        .flatMap((health) => (health.isSlow(now) ? [health.endpoint.name] : []));
     },
     firstOutputP95: (route) => healthOf(route).firstOutputs(true).quantile(0.95),
     retain,

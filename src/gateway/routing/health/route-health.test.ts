@@ -64,6 +64,15 @@ describe('one endpoint of several', () => {
     expect(chosen(200).has(3)).toBe(false);
   });
 
+  it('is slow if others answered first, and not if its attempts failed', () => {
+    const { attemptOn, health, route } = watch(8);
+    for (let number = 1; number <= 8; number += 1) attemptOn(number, complete);
+    for (let time = 0; time < 3; time += 1) attemptOn(3, { kind: 'beaten' });
+    for (let time = 0; time < 3; time += 1) attemptOn(4, failed(reset));
+    expect(health.ejected(route)).toEqual([endpointOf('a', 3).name, endpointOf('a', 4).name]);
+    expect(health.slow(route)).toEqual([endpointOf('a', 3).name]);
+  });
+
   it('is probed by one request when it may be well again, and then has its share', () => {
     const { attemptOn, clock, begin, numberOf, chosen } = watch(4);
     for (let time = 0; time < 3; time += 1) attemptOn(2, failed(reset));
