@@ -1,11 +1,25 @@
 /** What `weir doctor` finds about one endpoint of a Backend. */
 import * as z from 'zod';
 
+const streamSpeed = z.object({
+  first_token_ms: z.number(),
+  tokens_per_second: z
+    .number()
+    .nullable()
+    .meta({ description: 'null: the engine counts no tokens, or sent all at once' }),
+});
+export type StreamSpeed = Readonly<z.output<typeof streamSpeed>>;
+
 const check = z.object({
   check: z.string().meta({ description: 'The check, and its model.' }),
-  /** `bad`: it contradicts the manifest, or no request can succeed. `unclear`: the engine does not tell. */
-  found: z.enum(['good', 'bad', 'unclear']),
+  /**
+   * `bad`: it contradicts the manifest, or no request can succeed. `unclear`: the engine does not tell. `slow`: it is
+   * good, and much slower than at other endpoints of the Backend.
+   */
+  found: z.enum(['good', 'bad', 'unclear', 'slow']),
   note: z.string(),
+  /** Only of a stream that is good. */
+  speed: streamSpeed.optional(),
 });
 export type Check = Readonly<z.output<typeof check>>;
 

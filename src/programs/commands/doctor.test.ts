@@ -74,6 +74,7 @@ it('finds nothing where the engine is what the manifests say', async () => {
     ...{ upstreamModel: 'good', contextLength: 'good', stream: 'good', usage: 'good' },
   });
   expect([code, notes['contextLength']]).toEqual([0, '32768']);
+  expect(notes['stream']).toMatch(/^first token \d+ ms/);
 });
 
 it.each<readonly [string, Declared, { readonly bad: string; readonly note: RegExp }]>([
@@ -113,6 +114,34 @@ it('tells that an engine counts nothing, which no manifest denies', async () => 
     'unclear',
     'no counts: bills and token limits are estimates',
   ]);
+});
+
+it('marks an endpoint that streams more slowly than the others, with exit code 0', async () => {
+  const slow = await startProgrammableEngine({
+    apiKey: 'right',
+    models: [{ id: 'Qwen/Qwen3-8B', maxModelLen: 32_768 }],
+  });
+  engine.set({ words: 12, tokenDelayMs: 1, reasoning: 'never' });
+  slow.set({ words: 12, tokenDelayMs: 60, reasoning: 'never' });
+  const manifest = manifestsOf({}).replace(
+    /endpoint: .*/,
+    `endpoints: [{host: 127.0.0.1, port: ${engine.port}}, {host: 127.0.0.1, port: ${slow.port}}]\n  path: /v1`,
+  );
+  writeFileSync(join(folder, 'all.yaml'), manifest);
+  const { stdout, code } = await runCommand(['doctor', '--manifests', folder]);
+  engine.reset();
+  await slow.close();
+  const streams = stdout.split('\n').filter((line) => line.includes(': stream '));
+  expect([code, streams]).toEqual([
+    0,
+    [
+      expect.stringMatching(/stream +good +first token \d+ ms, [\d.]+ tokens\/s$/),
+      expect.stringMatching(
+        /stream +slow +first token .*; more than 3 times slower than the median of its Backend: [\d.]+ tokens\/s$/,
+      ),
+    ],
+  ]);
+  expect(stdout).toContain('good: nothing contradicts the manifests, but an endpoint is slow');
 });
 
 it('shows a table, of one Backend or all', async () => {

@@ -80,7 +80,9 @@ function answerOf(diagnoses: readonly Diagnosis[]): Answer {
     const at = endpoint === null ? '' : ` at ${endpoint}`;
     return `Backend/${backend}${at}\n${textTable(['check', 'found', 'note'], rows)}`;
   });
-  const last = isGood ? 'good: nothing contradicts the manifests' : 'not good: see docs/operate/problems.md#causes';
+  const isSlow = diagnoses.some(({ checks }) => checks.some(({ found }) => found === 'slow'));
+  const good = `good: nothing contradicts the manifests${isSlow ? ', but an endpoint is slow' : ''}`;
+  const last = isGood ? good : 'not good: see docs/operate/problems.md#causes';
   return {
     json: { good: isGood, diagnoses },
     text: [...(text.length === 0 ? ['There is no Backend.'] : text), last].join('\n\n'),

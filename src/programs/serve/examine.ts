@@ -6,6 +6,7 @@ import type { Backend } from '../../core/catalog.ts';
 import type { Check, Diagnosis, DoctorQuestion } from '../../core/diagnosis.ts';
 import { authorityOf, type Endpoint, endpointName } from '../../core/endpoint.ts';
 import { didYouMean } from '../../core/near-name.ts';
+import { systemClock } from '../../process/clock.ts';
 
 /** Most endpoints of one Backend that are examined. */
 const maxEndpoints = 4;
@@ -25,7 +26,10 @@ export async function examine(
   { snapshot, backends, endpointsOf }: ExaminedCatalog,
   { backend: wanted, depth }: DoctorQuestion,
 ): Promise<readonly Diagnosis[]> {
-  const { examineBackend } = await import('../../tools/engine-check/examine-backend.ts');
+  const [{ examineBackend }, { markSlow }] = await Promise.all([
+    import('../../tools/engine-check/examine-backend.ts'),
+    import('../../tools/engine-check/stream-speed.ts'),
+  ]);
   const chosen = [...backends.values()].filter(({ name }) => wanted === undefined || name === wanted);
   if (wanted !== undefined && chosen.length === 0) {
     throw new Error(`There is no Backend ${wanted}${didYouMean(wanted, [...backends.keys()])}.`);
@@ -43,9 +47,9 @@ export async function examine(
     if (endpoints.length === 0) none({ check: 'reachable', found: 'bad', note: trouble });
     const routes = declared.filter(({ route }) => route.backend.name === backend.name);
     const examined = endpoints.slice(0, maxEndpoints);
-    diagnoses.push(
-      ...(await Promise.all(examined.map((endpoint) => examineBackend({ backend, routes, endpoint, depth })))),
-    );
+    const how = { backend, routes, depth, clock: systemClock };
+    const ofBackend = await Promise.all(examined.map((endpoint) => examineBackend({ ...how, endpoint })));
+    diagnoses.push(...markSlow(ofBackend));
   }
   return diagnoses;
 }

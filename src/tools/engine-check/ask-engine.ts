@@ -57,7 +57,11 @@ const timeoutMs = 120_000;
 
 const usualCap = 32;
 
-export function connectEngine({ engine, base, model, headers, query = '', dispatcher }: EngineAddress): AskEngine {
+/** `onOutput`: called when output of a stream has arrived. */
+export function connectEngine(
+  { engine, base, model, headers, query = '', dispatcher }: EngineAddress,
+  onOutput: () => void = () => undefined,
+): AskEngine {
   return async (ask) => {
     const { reasoningSetting, partial, ...wanted } = ask;
     const request: Request = {
@@ -96,14 +100,14 @@ export function connectEngine({ engine, base, model, headers, query = '', dispat
         const reading = chatErrors.read(response.status, await response.text());
         return { kind: 'refused', status: response.status, reading };
       }
-      return await readAnswer(response, request);
+      return await readAnswer(response, request, onOutput);
     } catch (error) {
       return { kind: 'broken', why: reasonOf(error) };
     }
   };
 }
 
-async function readAnswer(response: Response, request: Request): Promise<ProbeAnswer> {
+async function readAnswer(response: Response, request: Request, onOutput: () => void): Promise<ProbeAnswer> {
   const type = response.headers.get('content-type') ?? '';
   const count = request.sampling.n ?? 1;
   const reader = readResponseAs(type, {
@@ -121,6 +125,7 @@ async function readAnswer(response: Response, request: Request): Promise<ProbeAn
   const answer = createAnswer(count);
   for await (const bytes of response.body) {
     const { events, state } = reader.push(bytes);
+    if (events.some(({ type }) => type.endsWith('-delta'))) onOutput();
     answer.take(events);
     if (state === 'complete') return answer.outcome();
     if (state !== 'open') return broken(state);

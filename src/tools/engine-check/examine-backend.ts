@@ -2,6 +2,7 @@
 import { fetch } from 'undici';
 import * as z from 'zod';
 import { type Backend, kindOfModel, type Model, type Route } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
 import { type Cause, causes, causeText, ofConnection, ofTls, saidText } from '../../core/cause.ts';
 import { type DeclaredRoute, entryFor, listDifference, listedNames } from '../../core/compare-models.ts';
 import type { Check, Diagnosis } from '../../core/diagnosis.ts';
@@ -13,6 +14,7 @@ import { createDirectAgent, directOrigin } from '../../gateway/egress/direct-age
 import { capabilitiesOf } from '../../gateway/engines/engines.ts';
 import { connectEngine, type EngineAddress, type ProbeAnswer } from './ask-engine.ts';
 import { checkEngine } from './check-engine.ts';
+import { createStopwatch, speedText } from './stream-speed.ts';
 import { probeVectors } from './vector-probes.ts';
 
 interface Depth {
@@ -20,7 +22,11 @@ interface Depth {
   readonly depth: 'usual' | 'deep';
 }
 
-interface ExamineOptions extends Depth {
+interface How extends Depth {
+  readonly clock: Pick<Clock, 'elapsed'>;
+}
+
+interface ExamineOptions extends How {
   readonly backend: Backend;
   /** The routes to the Backend, each with its Model. */
   readonly routes: readonly { readonly model: Model; readonly route: Route }[];
@@ -32,7 +38,7 @@ const connectTimeoutMs = 5_000;
 const windowTimeoutMs = 5_000;
 
 /** Examines one endpoint. Never rejects: an engine that fails is a finding. */
-export async function examineBackend({ backend, routes, endpoint, depth }: ExamineOptions): Promise<Diagnosis> {
+export async function examineBackend({ backend, routes, endpoint, ...how }: ExamineOptions): Promise<Diagnosis> {
   const { tls, host } = backend.cluster;
   const { name, authority } = endpoint;
   const answer = await askModels(backend, { endpoint: name, authority, read: chatErrors.read });
@@ -47,7 +53,7 @@ export async function examineBackend({ backend, routes, endpoint, depth }: Exami
         headers: [...(backend.headers ?? []), ['host', host ?? authority]],
         ...{ query: backend.query, dispatcher },
       };
-      checks.push(...(await routeChecks(one, { answer, address, depth })));
+      checks.push(...(await routeChecks(one, { answer, address, ...how })));
     }
   } finally {
     await dispatcher.destroy();
@@ -85,10 +91,10 @@ const noList = 'it has no list of models';
 
 async function routeChecks(
   declared: DeclaredRoute & { readonly model: Model; readonly route: Route },
-  { answer, address, depth }: { readonly answer: ModelsAnswer; readonly address: EngineAddress } & Depth,
+  { answer, ...how }: { readonly answer: ModelsAnswer; readonly address: EngineAddress } & How,
 ): Promise<readonly Check[]> {
   const models = answer.kind === 'lists' ? answer.models : undefined;
-  const checks = await checksOfKind(declared, { models, address, depth });
+  const checks = await checksOfKind(declared, { models, ...how });
   return checks.map((one) => ({ ...one, check: `${declared.model.id}: ${one.check}` }));
 }
 
@@ -98,7 +104,8 @@ async function checksOfKind(
     models,
     address,
     depth,
-  }: { readonly models: readonly EngineModel[] | undefined; readonly address: EngineAddress } & Depth,
+    clock,
+  }: { readonly models: readonly EngineModel[] | undefined; readonly address: EngineAddress } & How,
 ): Promise<readonly Check[]> {
   switch (kindOfModel(declared.model)) {
     case 'embedding': {
@@ -108,11 +115,12 @@ async function checksOfKind(
     case 'rerank':
       return [modelCheck(declared, models, false)];
     case 'chat': {
-      const streamed = await connectEngine(address)({ stream: true, maxOutputTokens: 16 });
+      const stopwatch = createStopwatch(clock);
+      const streamed = await connectEngine(address, stopwatch.output)({ stream: true, maxOutputTokens: 16 });
       return [
         modelCheck(declared, models, streamed.kind === 'answer'),
         await windowCheck(declared, models, address),
-        ...streamChecks(streamed),
+        ...streamChecks(streamed, stopwatch),
         ...(depth === 'deep' && streamed.kind === 'answer' ? await deepChecks(declared, address) : []),
       ];
     }
@@ -184,7 +192,10 @@ async function read({ base, headers, dispatcher }: EngineAddress, path: string):
   return undefined;
 }
 
-function streamChecks(streamed: ProbeAnswer): readonly Check[] {
+function streamChecks(
+  streamed: ProbeAnswer,
+  stopwatch: Pick<ReturnType<typeof createStopwatch>, 'speed'>,
+): readonly Check[] {
   if (streamed.kind === 'broken') return [bad('stream', streamed.why)];
   if (streamed.kind === 'refused') {
     const { status, reading } = streamed;
@@ -192,8 +203,9 @@ function streamChecks(streamed: ProbeAnswer): readonly Check[] {
     return [bad('stream', cause === undefined ? `${engineError} (HTTP ${status})` : causeText(cause, status))];
   }
   const { usage } = streamed;
+  const speed = stopwatch.speed(usage?.completionTokens);
   return [
-    good('stream'),
+    speed === undefined ? good('stream') : { ...good('stream', speedText(speed)), speed },
     usage === undefined
       ? unclear('usage', 'no counts: bills and token limits are estimates')
       : good('usage', `${usage.promptTokens} + ${usage.completionTokens} tokens`),
