@@ -71,7 +71,10 @@ const refusing = {
     'Admit the gateway: pg_hba.conf, protected-mode',
     'does not admit the gateway',
   ),
-  'no-permission': row('denies a permission', 'Grant the user of SETTING the permission in the reason; in a database, for all tables'),
+  'no-permission': row(
+    'denies a permission',
+    'Grant the user of SETTING the permission in the reason; in a database, for all tables',
+  ),
   'no-such-database': row('has no such database', 'Create the database, or correct its name in SETTING'),
   'no-such-path': asEngine('no-such-path', 'Correct the path in SETTING'),
   redirects: asEngine('redirects', 'Put the address to which it redirects in SETTING'),
