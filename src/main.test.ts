@@ -90,6 +90,7 @@ describe('weir key', () => {
       not_enforced: null,
       expires_at: null,
       models: null,
+      spent: '0',
       created_at: expect.stringMatching(/^\d{4}-/),
       last_used_at: null,
     });

@@ -86,7 +86,7 @@ describe('exportRequests', () => {
     const pages = exportRequests(queries, {}, 4);
     await pages.next();
     await setKeptSince(queries, sampleNow + 3 * hour);
-    await expect(pages.next()).rejects.toThrow('Requests before 2026-07-01T03:00:00.000Z were dropped');
+    await expect(pages.next()).rejects.toThrow('deleted requests before 2026-07-01T03:00:00.000Z during the export');
     const kept = (await all(exportRequests(queries, {}, 4))).flat();
     expect(kept[0]?.startedAt).toBeGreaterThanOrEqual(sampleNow + 3 * hour);
   });
