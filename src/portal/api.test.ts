@@ -73,7 +73,12 @@ describe('errors', () => {
         undefined,
         /expected either token or key/,
       ],
-      [{ method: 'POST', url: `${api}/workspaces/acme/credits`, payload: { amount: '-1' } }, 400, 'note', /note with the reason/],
+      [
+        { method: 'POST', url: `${api}/workspaces/acme/credits`, payload: { amount: '-1' } },
+        400,
+        'note',
+        /note with the reason/,
+      ],
       [
         { method: 'POST', url: `${api}/workspaces/acme/credits`, payload: { amount: '-11', note: 'x' } },
         400,
