@@ -102,9 +102,11 @@ function Asking({ onConfirm }: { readonly onConfirm: () => Promise<void> }) {
   return (
     <>
       <Button onPress={() => setOpen(true)}>Remove</Button>
-      <Confirm title="Remove it?" action="Yes" isOpen={isOpen} onClose={() => setOpen(false)} onConfirm={onConfirm}>
-        <p>It cannot be undone.</p>
-      </Confirm>
+      {isOpen && (
+        <Confirm title="Remove it?" action="Yes" onClose={() => setOpen(false)} onConfirm={onConfirm}>
+          <p>It cannot be undone.</p>
+        </Confirm>
+      )}
     </>
   );
 }

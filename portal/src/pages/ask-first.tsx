@@ -25,7 +25,6 @@ export function AskFirst({ kind, what, name, onClose, onConfirm }: AskFirstProps
       title={`${action} this ${what}?`}
       action={action}
       danger={kind !== 'resume'}
-      isOpen
       onClose={onClose}
       onConfirm={() => onConfirm(status)}
     >

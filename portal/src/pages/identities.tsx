@@ -171,7 +171,7 @@ function EditIdentity({ of, onClose, onSubmit }: EditIdentityProps) {
   const edit = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
   const [title, action] = of === undefined ? ['Create identity', 'Create'] : [`Edit ${of.name}`, 'Save'];
   return (
-    <Dialog title={title} isOpen onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <IdentityForm action={action} {...(of && { of })} state={edit} onClose={onClose} onSubmit={edit.mutate} />
     </Dialog>
   );
@@ -203,7 +203,7 @@ function Accounts({ of, name, onClose }: AccountsProps) {
   const path = `/identities/${encodeURIComponent(of)}/accounts`;
   const accounts = useRead<ListPage<KeyObject>>(['identities', of, 'accounts'], path);
   return (
-    <Dialog title={`Accounts of ${name}`} isOpen isWide onClose={onClose}>
+    <Dialog title={`Accounts of ${name}`} isWide onClose={onClose}>
       <Loaded query={accounts} lines={3}>
         {({ data }) => (
           <Table

@@ -119,7 +119,7 @@ function EditKey({ of, onClose, onSubmit }: EditKeyProps) {
   const edit = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
   const [title, action] = of === undefined ? ['Create key', 'Create'] : ['Edit key', 'Save'];
   return (
-    <Dialog title={title} isOpen onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <KeyForm action={action} {...(of && { of })} state={edit} onCancel={onClose} onSubmit={edit.mutate} />
     </Dialog>
   );

@@ -119,7 +119,6 @@ export function LocalUsers({ workspace }: { readonly workspace: WorkspaceChoice 
         <Confirm
           {...questions[open.kind]}
           danger={open.kind === 'remove'}
-          isOpen
           onClose={close}
           onConfirm={() => (open.kind === 'remove' ? remove(open.of) : renew(open.of))}
         >

@@ -111,7 +111,6 @@ function Members({ of, mayChange, open, onOpen }: MembersProps) {
           title="Remove this member?"
           action="Remove"
           danger
-          isOpen
           onClose={close}
           onConfirm={() => send(`${path}/${open.of.id}`, 'DELETE')}
         >

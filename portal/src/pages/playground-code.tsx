@@ -27,7 +27,7 @@ export function PlaygroundCode({ of: { requests, images }, onClose }: Playground
   if (request === undefined) return null;
   const files = new Map(images.map((image) => [image.url, image.name]));
   return (
-    <Dialog title="The question as code" isOpen onClose={onClose} isWide>
+    <Dialog title="The question as code" onClose={onClose} isWide>
       {requests.length > 1 && (
         <Segments
           label="Model"

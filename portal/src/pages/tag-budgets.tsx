@@ -74,7 +74,6 @@ export function TagBudgets({ of }: { readonly of: WorkspaceChoice }) {
           title="Remove this budget?"
           action="Remove"
           danger
-          isOpen
           onClose={close}
           onConfirm={() => set({ tag: open.of.tag, budget: null })}
         >

@@ -6,7 +6,6 @@ import { Problem } from './states.tsx';
 
 interface DialogProps {
   readonly title: string;
-  readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly role?: 'dialog' | 'alertdialog';
   readonly isWide?: boolean;
@@ -14,9 +13,9 @@ interface DialogProps {
 }
 
 /** A window over the page. The keyboard stays inside, Escape closes it, and the focus returns to where it was. */
-export function Dialog({ title, isOpen, onClose, role = 'dialog', isWide = false, children }: DialogProps) {
+export function Dialog({ title, onClose, role = 'dialog', isWide = false, children }: DialogProps) {
   return (
-    <ModalOverlay className="overlay" isOpen={isOpen} onOpenChange={(open) => open || onClose()}>
+    <ModalOverlay className="overlay" isOpen onOpenChange={(open) => open || onClose()}>
       <Modal className="modal" data-wide={isWide ? '' : undefined}>
         <AriaDialog role={role}>
           <Heading slot="title">{title}</Heading>
@@ -31,7 +30,6 @@ interface ConfirmProps {
   readonly title: string;
   readonly action: string;
   readonly danger?: boolean;
-  readonly isOpen: boolean;
   readonly onClose: () => void;
   /** When it rejects, the error is shown and the window stays open. */
   readonly onConfirm: () => Promise<unknown>;
@@ -39,18 +37,14 @@ interface ConfirmProps {
 }
 
 /** Asks for confirmation before an action. */
-export function Confirm({ title, action, danger = false, isOpen, onClose, onConfirm, children }: ConfirmProps) {
+export function Confirm({ title, action, danger = false, onClose, onConfirm, children }: ConfirmProps) {
   const confirm = useMutation({ mutationFn: onConfirm, onSuccess: onClose });
-  const close = (): void => {
-    confirm.reset();
-    onClose();
-  };
   return (
-    <Dialog title={title} isOpen={isOpen} onClose={close} role="alertdialog">
+    <Dialog title={title} onClose={onClose} role="alertdialog">
       {children}
       {confirm.error !== null && <Problem error={confirm.error} />}
       <div className="actions">
-        <Button onPress={close} autoFocus>
+        <Button onPress={onClose} autoFocus>
           Cancel
         </Button>
         <Button kind={danger ? 'danger' : 'primary'} isDisabled={confirm.isPending} onPress={() => confirm.mutate()}>

@@ -33,7 +33,7 @@ export function FormDialog<First extends object, Given extends object>({
     state.mutate(read(new FormData(event.currentTarget)));
   };
   return (
-    <Dialog title={title} isOpen onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <form className="stack" onSubmit={submit}>
         {children(fieldsOf(first, state))}
         <FormEnd action={action} state={state} fields={Object.keys(first)} onClose={onClose} />

@@ -35,7 +35,7 @@ export function Jump({ onClose }: { readonly onClose: () => void }) {
     navigate(href);
   };
   return (
-    <Dialog title="Jump to" isOpen onClose={onClose}>
+    <Dialog title="Jump to" onClose={onClose}>
       <ComboBox
         className="field"
         autoFocus
