@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { agentExamplesOf } from '../../portal/src/data/key-code.ts';
 import { startProgrammableEngine } from '../programmable-engine/engine.ts';
 import type { ScriptStep } from '../programmable-engine/script.ts';
 import { startWeir } from '../support/weir.ts';
@@ -68,6 +69,22 @@ test('writes a file, reads it, and sends its model’s reasoning back', async ()
   const turns = messages.filter(({ role }) => role === 'assistant');
   expect(turns.map(({ reasoning = '' }) => reasoning.length > 0)).toEqual([true, true]);
   expect(await newRows()).toMatchObject(loop.map(() => ({ surface: 'responses', outcome: 'completed' })));
+});
+
+test('is set up by the card of a new key in the portal', async () => {
+  for (const engine of engines) engine.set({ script: [end] });
+  const seat = newSeat();
+  const { command, env } = codex.launch(seat, 'When does the tide turn?');
+  const model = { id: seat.model, kind: 'chat', context_length: 131_072, tools: true } as const;
+  const { code: card } = agentExamplesOf(model, { url: `${seat.origin}/v1`, key: seat.key }).find(
+    ({ name }) => name === 'Codex',
+  )!;
+  const program = `codex() { ${command.map((word) => `'${word}'`).join(' ')}; }`;
+  const launch = { command: ['bash', '-ec', `${program}\n${card}`], env: { ...env, WEIR_KEY: 'of the card' } };
+  const { code, stdout, stderr } = await runClient(weir, launch, seat);
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout).toContain(end.say);
+  expect(await newRows()).toMatchObject([{ surface: 'responses', outcome: 'completed' }]);
 });
 
 test('goes on over HTTP where it has nothing but openai_base_url, and so tries a WebSocket first', async () => {
