@@ -55,7 +55,7 @@ it('keys have a name, an expiry and models, and bad ones are refused by the name
     /CI of team A .* acme\/chat,qwen\/\* +2099-01-01T00:00:00.000Z/,
   );
   const fitting = (await run('key', 'list')).stdout;
-  expect(fitting).toMatch(/CI of \S+ +active .* 2099-01-01$/m);
+  expect(fitting).toMatch(/CI of t\S+ +active .* 2099-01-01$/m);
   expect(fitting.split('\n').filter((line) => line.length > 80)).toEqual([]);
 
   const updated = await json('key', 'update', made.id, '--expires', 'never', '--models', 'all', '--name', '');
@@ -92,7 +92,7 @@ it('a key is shown with what is spent of its budget', async () => {
     '"spent":"0.0199001"',
   );
   expect(JSON.parse((await weir('list', '--json')).stdout)).toMatchObject([{ id: ids.keyId, spent: '0.0199001' }]);
-  expect((await weir('list')).stdout).toMatch(/BUDGET USD +SPENT .*\n.* 0\.02 total +0\.0199 /);
+  expect((await weir('list')).stdout).toMatch(/ 0\.02 total /);
   expect((await weir('list', '-o', 'wide')).stdout).toMatch(/ 0\.02 in total +0\.0199001 /);
 });
 

@@ -4,14 +4,14 @@ import { Refusal } from '../../books/core/operator-refusals.ts';
 import { shownKey } from '../../books/core/shown.ts';
 import type { Accounts } from '../../books/store/open-accounts.ts';
 import { keyFields, type KeyStatus } from '../../core/account.ts';
-import type { Money } from '../../core/money.ts';
+import { formatUsd, type Money } from '../../core/money.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { accountsCommand, type Answer, byOperator, databaseCommand, withAccounts } from './accounts-command.ts';
 import { budgetOf, type BudgetOptions, budgetText, withBudget } from './budget-options.ts';
 import { findOwnGateway, type OwnGateway, readPublicUrl } from './own-gateway.ts';
 import { changesFrom, withChanges, withFields } from './field-options.ts';
 import { absent, modelsOption, momentOption, optionOr } from './option-values.ts';
-import { momentText, type TableWidth, textTable, usdText, wide } from './tables.ts';
+import { momentText, type TableWidth, textTable, wide } from './tables.ts';
 import { thresholdsCommand } from './thresholds.ts';
 
 interface CreateOptions extends BudgetOptions, Omit<NewKey, 'budget' | 'expiresAt' | 'maker'> {
@@ -180,7 +180,7 @@ const tableOf =
           'NAME',
           'STATUS',
           'BUDGET USD',
-          '#SPENT',
+          wide('#SPENT USD'),
           wide('#RATE'),
           wide('#BURST'),
           wide('#TOKENS/MIN'),
@@ -196,7 +196,7 @@ const tableOf =
         key.name ?? '-',
         key.status,
         key.budget ? budgetText(key.budget, width) : '-',
-        usdText(spent.get(key.id) ?? 0n, width),
+        formatUsd(spent.get(key.id) ?? 0n),
         `${key.rate}`,
         `${key.burst}`,
         `${key.tokensPerMinute ?? '-'}`,

@@ -1,5 +1,4 @@
 import { stringify } from 'csv-stringify/sync';
-import { formatUsd, type Money } from '../../core/money.ts';
 import { printableLine } from '../../core/printable.ts';
 
 /** `fit`: the columns that a terminal has room for. `wide`: all. */
@@ -9,22 +8,13 @@ export type TableWidth = 'fit' | 'wide';
 export const momentText = (at: number, width: TableWidth): string =>
   new Date(at).toISOString().slice(0, width === 'fit' ? 10 : undefined);
 
-/** Four decimals are enough to compare an amount with a budget. */
-const shortUnit = 10n ** 8n;
-
-/** An amount in a table, in USD: exact in a wide one, and rounded down to four decimals in one that fits. */
-export function usdText(amount: Money, width: TableWidth): string {
-  if (width === 'wide' || amount % shortUnit === 0n) return formatUsd(amount);
-  return amount < shortUnit ? '<0.0001' : formatUsd(amount - (amount % shortUnit));
-}
-
 /** The title of a column that only a wide table has. */
 export const wide = (title: string): string => `${title}+`;
 
 /** Width of a terminal, of the space between two columns, and of the shortest cell that is left of a cut one. */
 const maxColumns = 80;
 const gap = 2;
-const minCell = 6;
+const minCell = 8;
 
 /**
  * Arranges rows in columns for a terminal. A title that begins with "#" marks a column of numbers, which is aligned
