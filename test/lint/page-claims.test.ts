@@ -26,7 +26,7 @@ it('messages of the log on pages are those of the source', () => {
   expect(quotedMessages('Read `no such message` in the log.')).toEqual(['no such message']);
   expect(isThere('no such message')).toBe(false);
   const quoted = pages.flatMap((path) => quotedMessages(readPage(path)).map((message) => ({ path, message })));
-  expect(quoted.length).toBeGreaterThan(8);
+  expect(quoted.length).toBeGreaterThan(12);
   expect(quoted.filter(({ message }) => !isThere(message))).toEqual([]);
 });
 
