@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { LimitName, UploadBound } from './limits.ts';
 import type { ShedReason } from './load.ts';
 
@@ -33,15 +34,15 @@ export const refusingLimits = {
 
 export type RefusingLimit = keyof typeof refusingLimits;
 
-/** A budget or a limit in tokens a minute that refused a request, as it was then. */
-export interface ReachedLimit {
-  /** `team=search`. Undefined: it is no limit of a tag. */
-  readonly tag?: string | undefined;
-  /** Of a budget in USD, an exact decimal; otherwise tokens a minute. */
-  readonly limit: string;
-  /** USD that was spent of a budget. If it is less, in-flight requests were expected to use up the rest. */
-  readonly spent?: string | undefined;
-}
+/** A budget or a limit in tokens a minute that refused a request. If less was spent, in-flight requests were expected to use up the rest. */
+export const reachedLimitSchema = z
+  .object({
+    tag: z.string().optional().meta({ description: 'absent: it is no limit of a tag', example: 'team=search' }),
+    limit: z.string().meta({ description: 'of a budget in USD, otherwise tokens a minute', example: '0.02' }),
+    spent: z.string().optional().meta({ description: 'of a budget, in USD', example: '0.0201' }),
+  })
+  .meta({ id: 'ReachedLimit', description: 'a limit that refused a request, as it was then' });
+export type ReachedLimit = Readonly<z.output<typeof reachedLimitSchema>>;
 
 /** `team=search: 0.0201 of 0.02 USD spent` */
 export function reachedText(reached: readonly ReachedLimit[]): string {

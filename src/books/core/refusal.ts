@@ -3,7 +3,7 @@ import { surfaces } from '../../core/dialect.ts';
 import { isFailureCode } from '../../core/failure.ts';
 import { parseJson } from '../../core/json.ts';
 import type { CountedRefusal, RefusedRequest } from '../../core/refused-request.ts';
-import { isRefusingLimit } from '../../core/refusing-limit.ts';
+import { isRefusingLimit, reachedLimitSchema } from '../../core/refusing-limit.ts';
 import { packId } from './packed-id.ts';
 
 /** Maximum number of refused requests whose ids a row has. Further ones are only counted. */
@@ -45,10 +45,7 @@ const sampleSchema = z.object({
   stream: z.boolean().optional(),
   about: z.array(z.string()),
   limit: z.unknown().optional(),
-  reached: z
-    .array(z.object({ tag: z.string().optional(), limit: z.string(), spent: z.string().optional() }))
-    .optional()
-    .catch(undefined),
+  reached: z.array(reachedLimitSchema).optional().catch(undefined),
 });
 
 /** The requests whose ids a row has. What a newer version has written otherwise is left out. */

@@ -9,7 +9,7 @@ import { causes } from '../../core/cause.ts';
 import { surfaces } from '../../core/dialect.ts';
 import { engineErrors, faultKinds, refusalCauses } from '../../core/event.ts';
 import { failures } from '../../core/failure.ts';
-import { refusingLimits } from '../../core/refusing-limit.ts';
+import { reachedLimitSchema, refusingLimits } from '../../core/refusing-limit.ts';
 import { firstReasons, leftOutReasons, routeStates } from '../../gateway/core/plan.ts';
 import { pickReasons } from '../../core/pool-prompt.ts';
 import { shownRequestSchema } from '../../books/core/request-fields.ts';
@@ -155,14 +155,6 @@ const waitsSchema = z
   })
   .meta({ id: 'RequestWaits', description: 'durations in milliseconds; null: the request did not come so far' });
 
-const reachedSchema = z
-  .object({
-    tag: z.string().optional().meta({ description: 'absent: it is no limit of a tag', example: 'team=search' }),
-    limit: z.string().meta({ description: 'of a budget in USD, otherwise tokens a minute', example: '0.02' }),
-    spent: z.string().optional().meta({ description: 'of a budget, in USD', example: '0.0201' }),
-  })
-  .meta({ id: 'ReachedLimit', description: 'a limit that refused a request, as it was then' });
-
 const failureSchema = z
   .object({
     code: namesOf(failures),
@@ -171,7 +163,7 @@ const failureSchema = z
     limit: namesOf(refusingLimits).nullable().default(null).meta({
       description: 'the limit that refused the request; null: no limit did, or an older version recorded it',
     }),
-    reached: z.array(reachedSchema).optional().meta({
+    reached: z.array(reachedLimitSchema).optional().meta({
       description: 'the budgets or the limits in tokens behind `limit`; absent: another limit, or not known',
     }),
   })
