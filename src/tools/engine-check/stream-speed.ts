@@ -31,13 +31,23 @@ export function speedText({ first_token_ms, tokens_per_second }: StreamSpeed): s
 }
 
 const slowFactor = 3;
-/** Smaller differences to the median, milliseconds, are chance: each endpoint gets one short request. */
-const leastMs = { first: 100, token: 5 } as const;
+
+/** What is compared. Differences below `leastMs` are chance: each endpoint gets one short request. */
+const measures = [
+  { msOf: (speed: StreamSpeed) => speed.first_token_ms, leastMs: 100, says: (ms: number) => `first token ${ms} ms` },
+  {
+    msOf: ({ tokens_per_second: rate }: StreamSpeed) => (rate === null ? undefined : 1000 / rate),
+    leastMs: 5,
+    says: (ms: number) => `${Number((1000 / ms).toPrecision(3))} tokens/s`,
+  },
+] as const;
 
 /** The diagnoses of one Backend, in which a stream that is slower than three times their median is marked. */
 export function markSlow(diagnoses: readonly Diagnosis[]): readonly Diagnosis[] {
-  const streams = diagnoses.flatMap(({ checks }) => checks.filter(({ speed }) => speed !== undefined));
-  const byCheck = Map.groupBy(streams, ({ check }) => check);
+  const byCheck = Map.groupBy(
+    diagnoses.flatMap(({ checks }) => checks),
+    ({ check }) => check,
+  );
   return diagnoses.map((one) => ({
     ...one,
     checks: one.checks.map((check) => marked(check, byCheck.get(check.check) ?? [])),
@@ -47,36 +57,15 @@ export function markSlow(diagnoses: readonly Diagnosis[]): readonly Diagnosis[] 
 function marked(check: Check, all: readonly Check[]): Check {
   const { speed, found, note } = check;
   if (speed === undefined || found !== 'good') return check;
-  const slow = [
-    ...above(firstMs(speed), median(all.flatMap((one) => firstMs(one.speed) ?? [])), {
-      least: leastMs.first,
-      says: (ms) => `first token ${ms} ms`,
-    }),
-    ...above(tokenMs(speed), median(all.flatMap((one) => tokenMs(one.speed) ?? [])), {
-      least: leastMs.token,
-      says: (ms) => `${Number((1000 / ms).toPrecision(3))} tokens/s`,
-    }),
-  ];
-  if (slow.length === 0) return check;
+  const medians = measures.flatMap(({ msOf, leastMs, says }) => {
+    const ms = msOf(speed);
+    const usual = median(all.flatMap((one) => (one.speed && msOf(one.speed)) ?? []));
+    if (ms === undefined || usual === undefined) return [];
+    return ms > usual * slowFactor && ms - usual > leastMs ? [says(usual)] : [];
+  });
+  if (medians.length === 0) return check;
   const factor = `more than ${slowFactor} times slower than the median`;
-  return { ...check, found: 'slow', note: `${note}; ${factor} of its Backend: ${slow.join(', ')}` };
-}
-
-const firstMs = (speed: StreamSpeed | undefined): number | undefined => speed?.first_token_ms;
-
-function tokenMs(speed: StreamSpeed | undefined): number | undefined {
-  const perSecond = speed?.tokens_per_second ?? undefined;
-  return perSecond === undefined ? undefined : 1000 / perSecond;
-}
-
-/** The median in words, if the time is far above it. */
-function above(
-  ms: number | undefined,
-  usual: number | undefined,
-  { least, says }: { readonly least: number; readonly says: (ms: number) => string },
-): readonly string[] {
-  if (ms === undefined || usual === undefined) return [];
-  return ms > usual * slowFactor && ms - usual > least ? [says(usual)] : [];
+  return { ...check, found: 'slow', note: `${note}; ${factor} of its Backend: ${medians.join(', ')}` };
 }
 
 /** The lower one of the two in the middle, so that of two endpoints the faster one is the measure. */
