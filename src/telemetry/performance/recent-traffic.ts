@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
+import { addTo } from '../../core/sums.ts';
 import type { RequestEnd } from '../core/request-end.ts';
 import type { RequestRecord } from '../core/request-record.ts';
 import { byTraffic, type RecentTraffic, type TrafficGroup, trafficGroups, type TrafficRow } from '../core/traffic.ts';
@@ -94,14 +95,10 @@ function placeIn(names: Map<string | undefined, Counts>, name: string | undefine
   return fresh;
 }
 
-function addTo(counts: Map<string, number>, name: string, times = 1): void {
-  counts.set(name, (counts.get(name) ?? 0) + times);
-}
-
 function add(counts: Counts, { kind, code, outcome, wouldRefuse }: RequestEnd): void {
   counts.requests += 1;
-  for (const limit of wouldRefuse) addTo(counts.wouldRefuse, limit);
-  if (kind === 'refused') addTo(counts.refused, code ?? 'unknown');
+  for (const limit of wouldRefuse) addTo(counts.wouldRefuse, limit, 1);
+  if (kind === 'refused') addTo(counts.refused, code ?? 'unknown', 1);
   else if (kind !== 'completed' && kind !== 'cancelled') counts.failed += 1;
   if (outcome === undefined) return;
   counts.promptTokens += outcome.usage.promptTokens;
