@@ -2,7 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Schema } from './schema.ts';
 import { isSqlite } from './sql-dialect.ts';
 
-// The words in which migrations declare tables.
+// The words in which migrations declare tables. Kysely's schema builder takes any name of a column; here a column that `Schema`
+// has and a table lacks does not compile, and the constraints of both databases stand beside their columns.
 
 /** The SQL of a column: one for both databases, or one for each. */
 export type ColumnSql = string | { readonly sqlite: string; readonly postgres: string };

@@ -15,7 +15,7 @@ import { createSlices } from '../../process/turns.ts';
 export interface EndpointFacts {
   /** Names of the endpoints to which a route sends no requests, because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
-  /** Those of them that are ejected because other endpoints answered first. */
+  /** Names of the ejected endpoints whose attempts did not fail: other endpoints answered first. */
   readonly slow: (route: Route) => readonly string[];
   /** Why no endpoint of a cluster is found; undefined where there are some. */
   readonly troubleOf: (cluster: string) => string | undefined;

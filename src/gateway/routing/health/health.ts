@@ -46,7 +46,7 @@ export interface LiveHealth extends Health, RoutingView {
   readonly recovered: (route: Route, endpoint: string, rulesOut: RulesOut) => void;
   /** Names of the route's endpoints that get no requests because earlier requests failed. */
   readonly ejected: (route: Route) => readonly string[];
-  /** Those of them that are ejected because other endpoints answered first. */
+  /** Names of the ejected endpoints whose attempts did not fail: other endpoints answered first. */
   readonly slow: (route: Route) => readonly string[];
   /** The 95th percentile of the recent times to the first output of streams, milliseconds. Undefined: there was no stream. */
   readonly firstOutputP95: (route: Route) => number | undefined;
